@@ -1,0 +1,369 @@
+"""A board as somebody works on it: a store, a clock, new ids, and who acts in which session. One method a verb.
+
+Each method reads or opens one transaction, asks the rules, keeps what they return, and answers with a record.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from .core import rules
+from .core.errors import Invalid, NothingActionable, Refused, Unreadable, WaitingOnPerson
+from .core.model import IN_PROGRESS, Actor, Task
+from .core.state import STATES, actionable, state, waits_for, who_must_act, would_unblock
+from .core.view import age
+from .proof import find_products
+from .results import (
+    Changed,
+    Created,
+    Graph,
+    History,
+    Listing,
+    Offer,
+    Released,
+    Row,
+    Shown,
+    Step,
+    Why,
+    rows,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .core.rules import Change, Draft, Edit
+    from .core.view import View
+    from .stores.base import Store, Txn
+
+PAGE = 50
+"""How many lines a list has at most."""
+MAX_STEPS = 200
+"""How many lines a chain or tree has at most."""
+
+_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def fresh_id() -> str:
+    """A new id: 50 random bits."""
+    bits = int.from_bytes(os.urandom(7), "big")
+    return "task_" + "".join(_CROCKFORD[bits >> shift & 31] for shift in range(0, 50, 5))
+
+
+def utc_now() -> int:
+    """Nanoseconds since 1970."""
+    return time.time_ns()
+
+
+def timestamp(nanoseconds: int) -> str:
+    """RFC 3339 UTC with microseconds."""
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest // 1000:06d}Z"
+
+
+class Board:
+    """The verbs on one board, for one actor. root: the folder under which products must exist."""
+
+    def __init__(
+        self,
+        store: Store,
+        actor: Actor,
+        *,
+        root: str = ".",
+        clock: Callable[[], int] = utc_now,
+        new_id: Callable[[], str] = fresh_id,
+    ) -> None:
+        self.store, self.actor, self.root = store, actor, root
+        self._clock, self._new_id = clock, new_id
+
+    # Making and changing tasks
+
+    def create(self, drafts: Sequence[Draft]) -> Created:
+        """Create all of these tasks, or none."""
+        start = self._clock()
+        times = [timestamp(start + 1000 * n) for n in range(len(drafts))]
+        with self.store.write() as txn:
+            ids = [self._new_id() for _ in drafts]
+            change, tasks = rules.create(txn, self.actor, drafts, ids, times)
+            made = {task.id for task in change.put}
+            txn.apply(change)
+            return Created(rows(txn, tasks), tuple(t.id for t in tasks if t.id not in made), change.notices)
+
+    def update(self, name: str, edit: Edit) -> Changed:
+        """Change fields, notes, metadata, edges."""
+        return self._change(
+            "update", name, lambda txn, task, epoch: rules.update(txn, self.actor, task, edit, epoch, self._now())
+        )
+
+    # Claiming and its ends
+
+    def claim(
+        self, name: str | None = None, *, ttl: float | None = None, steal: bool = False, reason: str = ""
+    ) -> Changed:
+        """Claim a task; without a name, the best one that this actor may start.
+
+        Raises NothingActionable, WaitingOnPerson or Unreadable when there is none.
+        """
+        if ttl is not None and not 0 < ttl <= MAX_TTL:
+            raise Invalid(f"a lease of {ttl:g} minutes is not possible", next=f"give more than 0 and at most {MAX_TTL}")
+        now = self._now()
+        if name:
+            return self._change(
+                "claim",
+                name,
+                lambda txn, task, _: rules.claim(txn, self.actor, task, now, ttl=ttl, steal=steal, reason=reason),
+            )
+        with self.store.write() as txn:
+            best = next(iter(actionable(txn, self.actor)), None)
+            if best is None:
+                raise _nothing(txn, self.actor)
+            return self._apply("claim", txn, rules.claim(txn, self.actor, best, now, ttl=ttl))
+
+    def complete(self, name: str, *, result: str = "", products: Sequence[str] = ()) -> Changed:
+        """Complete a task, when what it promised exists. `products` are promised and verified now."""
+
+        def transition(txn: Txn, task: Task, epoch: int | None) -> Change:
+            found, missing = find_products(self.root, [*task.products, *products]) if task.gated else ({}, ())
+            evidence = {"products": found} if found else {}
+            now = self._now()
+            return rules.complete(
+                txn, self.actor, task, epoch, now, result=result, missing=missing, evidence=evidence, products=products
+            )
+
+        return self._change("complete", name, transition)
+
+    def release(self, name: str, *, reason: str = "", failed: bool = False) -> Changed:
+        """Give a claimed task back."""
+        return self._change(
+            "release",
+            name,
+            lambda txn, task, epoch: rules.release(
+                txn, self.actor, task, epoch, self._now(), reason=reason, failed=failed
+            ),
+        )
+
+    def release_session(self, session: str, *, reason: str = "", failed: bool = False) -> Released:
+        """Give back everything that a session of any actor holds."""
+        with self.store.write() as txn:
+            held = [task for task in txn if task.status == IN_PROGRESS and self._is_of(txn, task, session)]
+            for task in held:
+                claim = txn.claim(task.id)
+                assert claim is not None
+                holder = Actor(claim.actor, claim.session)
+                txn.apply(rules.release(txn, holder, task, None, self._now(), reason=reason, failed=failed))
+            return Released(session, rows(txn, [t for task in held if (t := txn.get(task.id))]))
+
+    def _is_of(self, view: View, task: Task, session: str) -> bool:
+        claim = view.claim(task.id)
+        return claim is not None and claim.epoch == task.epoch and claim.session == session
+
+    def heartbeat(self, name: str, *, ttl: float | None = None) -> Changed:
+        """Renew the lease of a claim."""
+        return self._change(
+            "heartbeat", name, lambda txn, task, epoch: rules.heartbeat(txn, self.actor, task, epoch, ttl)
+        )
+
+    # Persons
+
+    def ask(self, name: str, question: str, options: Sequence[str] = ()) -> Changed:
+        """Put a decision for `user` in front of a task."""
+        return self._change(
+            "ask",
+            name,
+            lambda txn, task, epoch: rules.ask(
+                txn, self.actor, task, epoch, question, options, self._new_id(), self._now()
+            ),
+        )
+
+    def answer(self, name: str, text: str) -> Changed:
+        """Complete a decision."""
+        return self._change("answer", name, lambda txn, task, _: rules.answer(txn, self.actor, task, text, self._now()))
+
+    def hold(self, name: str, reason: str = "") -> Changed:
+        """Let nobody start a task until a person resumes it."""
+        return self._change(
+            "hold", name, lambda txn, task, epoch: rules.hold(txn, self.actor, task, epoch, reason, self._now())
+        )
+
+    def resume(self, name: str) -> Changed:
+        """Lift a hold."""
+        return self._change("resume", name, lambda txn, task, _: rules.resume(txn, self.actor, task, self._now()))
+
+    def cancel(self, name: str, *, cascade: bool = False, drop_edges: bool = False) -> Changed:
+        """Cancel an open task."""
+        return self._change(
+            "cancel",
+            name,
+            lambda txn, task, _: rules.cancel(
+                txn, self.actor, task, self._now(), cascade=cascade, drop_edges=drop_edges
+            ),
+        )
+
+    def reopen(self, name: str) -> Changed:
+        """Take the end of a task back."""
+        return self._change("reopen", name, lambda txn, task, _: rules.reopen(txn, self.actor, task, self._now()))
+
+    # Looking
+
+    def list(
+        self,
+        states: Sequence[str] = (),
+        *,
+        owner: str = "",
+        label: str = "",
+        glob: str = "",
+        text: str = "",
+        after: str = "",
+        limit: int = PAGE,
+        everything: bool = False,
+    ) -> Listing:
+        """Tasks by age that match all that is given; finished ones only when asked for by `everything` or state."""
+        unknown = [name for name in states if name not in STATES and name != "pending"]
+        if unknown:
+            raise Invalid(f"no state {unknown[0]!r}", next=f"states are: {', '.join(STATES)}")
+        view = self.store.read()
+        tasks = sorted(view, key=age)
+        hidden = not everything and not states
+        wanted = [
+            task
+            for task in tasks
+            if not (hidden and task.closed)
+            and (not owner or task.owner == owner)
+            and (not label or label in task.labels)
+            and (not glob or _matches(task.id, glob))
+            and (not text or text.casefold() in f"{task.subject}\n{task.description}".casefold())
+            and (not states or task.status in states or state(view, task).name in states)
+        ]
+        if after:
+            last = age(view.find(after))
+            wanted = [task for task in wanted if age(task) > last]
+        page = wanted[: max(1, min(limit, PAGE))]
+        finished = sum(task.closed for task in tasks) if hidden else 0
+        return Listing(rows(view, page), more=len(wanted) - len(page), finished=finished, total=len(tasks))
+
+    def get(self, name: str) -> Shown:
+        """Everything stored and derived of one task."""
+        view = self.store.read()
+        task = view.find(_split(name)[0])
+        claim = view.claim(task.id)
+        known = [blocker for i in view.blockers(task) if (blocker := view.get(i))]
+        return Shown(
+            Row.of(view, task),
+            blockers=rows(view, known),
+            missing=tuple(i for i in view.blockers(task) if i not in view),
+            children=rows(view, view.children(task.id)),
+            dependents=rows(view, view.dependents(task.id)),
+            would_unblock=() if task.closed or task.flaw else rows(view, would_unblock(view, task)),
+            claim=_told(claim) if claim and claim.epoch == task.epoch else None,
+        )
+
+    def next(self, limit: int = 1) -> Offer:
+        """What this actor may start now, best first."""
+        view = self.store.read()
+        found = actionable(view, self.actor)
+        page = found[: max(1, min(limit, PAGE))]
+        return Offer(
+            rows(view, page),
+            more=len(found) - len(page),
+            open=sum(not task.closed for task in view),
+            total=sum(1 for _ in view),
+            waiting=who_must_act(view) if not page else Offer.__defaults__["waiting"],
+        )
+
+    def why(self, name: str) -> Why:
+        """The chain of reasons down to who must act."""
+        view = self.store.read()
+        task = view.find(_split(name)[0])
+        return Why(_walk(view, [task], lambda t: waits_for(view, t.id)), who_must_act(view, [task]))
+
+    def history(self, name: str = "", limit: int = PAGE) -> History:
+        """Events of the board, or of one task; the latest `limit`."""
+        if not name:
+            return History(tuple(self.store.events()[-limit:]))
+        task = self.store.read().find(_split(name)[0])
+        return History(tuple(self.store.events(task.id)[-limit:]), task.id)
+
+    def graph(self) -> Graph:
+        """The open work: what can move first, and below each task what waits for it."""
+        view = self.store.read()
+        open_tasks = sorted((t for t in view if not t.closed), key=age)
+        behind = {task.id: [d.id for d in view.behind(task)] for task in open_tasks}
+        waiting = {i for ids in behind.values() for i in ids}
+        roots = [t for t in open_tasks if t.id not in waiting]
+        seen_by_roots = _walk(view, roots, lambda t: behind.get(t.id, []))
+        reached = {step.row.task.id for step in seen_by_roots}
+        rest = [t for t in open_tasks if t.id not in reached]  # members of cycles, and what waits for them
+        steps = seen_by_roots + _walk(view, rest, lambda t: behind.get(t.id, []), reached)
+        edges = tuple((blocker, after) for blocker, ids in behind.items() for after in ids)
+        return Graph(steps, edges, finished=sum(t.closed for t in view))
+
+    # How every changing verb goes
+
+    def _now(self) -> str:
+        return timestamp(self._clock())
+
+    def _change(self, verb: str, name: str, transition: Callable[[Txn, Task, int | None], Change]) -> Changed:
+        task_id, epoch = _split(name)
+        with self.store.write() as txn:
+            return self._apply(verb, txn, transition(txn, txn.find(task_id), epoch))
+
+    def _apply(self, verb: str, txn: Txn, change: Change) -> Changed:
+        txn.apply(change)
+        return Changed(
+            verb,
+            Row.of(txn, txn.get(change.task.id) or change.task),
+            unblocked=rows(txn, change.unblocked),
+            also=rows(txn, change.also),
+            notices=change.notices,
+            already=change.already,
+        )
+
+
+MAX_TTL = 24 * 60
+"""The longest lease in minutes: who beats less often than once a day is not alive."""
+
+
+def _split(name: str) -> tuple[str, int | None]:
+    """The id and the epoch of a token `ID#epoch`; an id alone has no epoch."""
+    head, mark, tail = name.strip().rpartition("#")
+    return (head, int(tail)) if mark and head and tail.isdecimal() else (name, None)
+
+
+def _matches(task_id: str, pattern: str) -> bool:
+    from fnmatch import fnmatchcase  # imported late: seldom asked for
+
+    return fnmatchcase(task_id, pattern)
+
+
+def _told(claim: object) -> dict[str, object]:
+    names = ("actor", "session", "since", "epoch", "lease", "left")
+    return {name: value for name in names if (value := getattr(claim, name)) is not None}
+
+
+def _nothing(view: View, actor: Actor) -> Refused:
+    """Why there is no task to claim, as the refusal that fits."""
+    waiting = who_must_act(view)
+    if all(task.closed for task in view):
+        return NothingActionable("every task is finished" if any(True for _ in view) else "the board has no tasks")
+    refusals = {"waiting_on_person": WaitingOnPerson, "unreadable": Unreadable}
+    refusal = refusals.get(waiting.code, NothingActionable)
+    by = tuple(dict.fromkeys(who for who, _ in (*waiting.decisions, *waiting.holders, *waiting.reserved)))
+    text = f"nothing is actionable for {actor.name}\n" + "\n".join(waiting.lines())
+    return refusal(text, by=by, next="wait for them; `taskwall next` (next_actionable) asks again")
+
+
+def _walk(
+    view: View, roots: Sequence[Task], after: Callable[[Task], Sequence[str]], reached: set[str] | None = None
+) -> tuple[Step, ...]:
+    """Depth first from these tasks, each explained once, at most MAX_STEPS of them."""
+    steps: list[Step] = []
+    seen: set[str] = set() if reached is None else set(reached)
+    todo = [(task, 0) for task in reversed(roots)]
+    while todo and len(steps) < MAX_STEPS:
+        task, depth = todo.pop()
+        steps.append(Step(Row.of(view, task), depth, seen=task.id in seen))
+        if task.id not in seen:
+            seen.add(task.id)
+            todo += [(t, depth + 1) for i in reversed(after(task)) if (t := view.get(i))]
+    return tuple(steps)

@@ -1,0 +1,239 @@
+"""Finds the board, who acts, and the board's settings. The only module that names concrete stores."""
+
+from __future__ import annotations
+
+import os
+
+from .board import Board
+from .core.errors import Invalid, Unwritable
+from .core.model import Actor, Settings, checked_line
+from .core.record import Record
+from .stores.files.disk import NotPlain, read_text
+from .stores.files.store import FileStore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+FOLDER = ".tasks"
+
+
+class Location(Record):
+    """Where the board lies, and why there. `root`: the folder under which products must exist."""
+
+    path: str
+    why: str
+    root: str
+    exists: bool
+    warnings: tuple[str, ...] = ()
+
+
+class Repository(Record):
+    """The git repository around a folder. `main`: its main worktree, None when it is bare."""
+
+    top: str
+    main: str | None
+    common: str
+
+    @property
+    def linked(self) -> bool:
+        """Whether `top` is a linked worktree."""
+        return self.top != self.main
+
+
+# The repository, read from its files: no git process runs
+
+
+def find_repository(start: str) -> Repository | None:
+    """The repository around a folder, with its main worktree found through the common directory."""
+    for folder in _upward(start):
+        dot_git = os.path.join(folder, ".git")
+        if os.path.isdir(dot_git):
+            return Repository(folder, folder, dot_git)
+        if os.path.isfile(dot_git):
+            return _from_pointer(folder, dot_git)
+        if all(os.path.exists(os.path.join(folder, name)) for name in ("HEAD", "objects", "refs")):
+            return Repository(folder, _work_tree(folder), folder)
+    return None
+
+
+def _from_pointer(folder: str, dot_git: str) -> Repository:
+    """A `.git` file points to a linked worktree's directory, or to that of a submodule, which stands alone."""
+    git_dir = os.path.join(folder, _first_line(dot_git).removeprefix("gitdir:").strip())
+    pointer = os.path.join(git_dir, "commondir")
+    if not os.path.isfile(pointer):
+        return Repository(folder, folder, os.path.realpath(git_dir))
+    common = os.path.realpath(os.path.join(git_dir, _first_line(pointer)))
+    main = os.path.dirname(common) if os.path.basename(common) == ".git" else _work_tree(common)
+    return Repository(folder, main, common)
+
+
+def _work_tree(common: str) -> str | None:
+    """The main worktree that a directory's config names (that of a submodule), or None for a bare repository."""
+    try:
+        with open(os.path.join(common, "config"), encoding="utf-8", errors="replace") as file:
+            for line in file:
+                key, _, value = line.partition("=")
+                if key.strip() == "worktree":
+                    return os.path.realpath(os.path.join(common, value.strip().strip('"')))
+    except OSError:
+        pass
+    return os.path.dirname(common) if os.path.basename(common) == ".git" else None
+
+
+def _first_line(path: str) -> str:
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        return file.readline().strip()
+
+
+def _upward(start: str) -> list[str]:
+    folders = [os.path.realpath(start)]
+    while (parent := os.path.dirname(folders[-1])) != folders[-1]:
+        folders.append(parent)
+    return folders
+
+
+# The board
+
+
+def find_board(given: str | None, env: Mapping[str, str], cwd: str) -> Location:
+    """Where the board lies or would be made (DESIGN section 3). `given`: the --board of a command line."""
+    repository = find_repository(cwd)
+    for asked, why in ((given, "--board"), (env.get("TASKWALL_BOARD"), "$TASKWALL_BOARD")):
+        if asked:
+            return _asked(asked, why, repository, cwd)
+    if repository is None:
+        for folder in _upward(cwd):
+            if os.path.isdir(os.path.join(folder, FOLDER)):
+                return _location(folder, "the nearest .tasks upward", folder)
+        return _location(os.path.realpath(cwd), "this folder, which is in no git repository", os.path.realpath(cwd))
+    if repository.main is None:
+        return _beside_bare(repository)
+    board = os.path.join(repository.main, FOLDER)
+    if not os.path.isdir(board) and not repository.linked:
+        for folder in _upward(cwd):
+            if os.path.isdir(os.path.join(folder, FOLDER)):
+                return _location(folder, "the nearest .tasks upward", folder)
+    why = "the main worktree of this repository" if repository.linked else "the root of this repository"
+    return _location(repository.main, why, repository.top, _copies(repository))
+
+
+def _asked(asked: str, why: str, repository: Repository | None, cwd: str) -> Location:
+    if "://" in asked:
+        raise Invalid(f"{why}: {asked.partition('://')[0]}:// boards are not supported", next="name a folder")
+    path = os.path.realpath(os.path.join(cwd, os.path.expanduser(asked)))
+    inner = os.path.join(path, FOLDER)
+    is_board = os.path.basename(path) == FOLDER or (not os.path.isdir(inner) and _holds_tasks(path))
+    board = path if is_board else inner
+    if not os.path.isdir(os.path.dirname(board)):
+        raise Invalid(f"{why}: {os.path.dirname(board)} is no folder", next="name an existing folder")
+    holder = os.path.dirname(board)
+    root = repository.top if repository and repository.main == holder else holder
+    return Location(board, why, root, os.path.isdir(board))
+
+
+def _holds_tasks(path: str) -> bool:
+    return os.path.isdir(path) and any(name.endswith(".json") for name in os.listdir(path))
+
+
+def _beside_bare(repository: Repository) -> Location:
+    holder = os.path.dirname(repository.common)
+    if not os.path.isdir(os.path.join(holder, FOLDER)):
+        raise Invalid(
+            f"{repository.common} is a bare repository and no {FOLDER} lies beside it",
+            next="name the board: --board PATH",
+        )
+    return _location(holder, "beside the bare repository", repository.top, _copies(repository))
+
+
+def _copies(repository: Repository) -> tuple[str, ...]:
+    copy = os.path.join(repository.top, FOLDER)
+    if repository.linked and os.path.isdir(copy):
+        return (f"{copy} is a copy in a linked worktree and is ignored; the board is that of the main worktree",)
+    return ()
+
+
+def _location(holder: str, why: str, root: str, warnings: tuple[str, ...] = ()) -> Location:
+    path = os.path.join(holder, FOLDER)
+    return Location(path, why, root, os.path.isdir(path), warnings)
+
+
+def make_board(location: Location) -> bool:
+    """Make the folder of a board; False when it was there. Touches nothing else. Raises Unwritable."""
+    try:
+        os.mkdir(location.path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise Unwritable(
+            f"{location.path} cannot be made: {error.strerror}", next="name another: --board PATH"
+        ) from None
+    return True
+
+
+# Who acts
+
+CLIENTS = (
+    # the variable that tells a client's shell, the actor's name, the variable with its session
+    ("CLAUDECODE", "claude", "CLAUDE_CODE_SESSION_ID"),
+    ("CODEX_THREAD_ID", "codex", "CODEX_THREAD_ID"),
+    ("CODEX_SANDBOX", "codex", ""),
+    ("GEMINI_CLI", "gemini", ""),
+)
+
+
+def find_actor(given: str | None, env: Mapping[str, str], default: str = "user") -> Actor:
+    """Who acts: `--as`, `$TASKWALL_ACTOR`, a known agent's environment, else `default`; and in which session."""
+    client = next(((name, env.get(session, "")) for mark, name, session in CLIENTS if env.get(mark)), None)
+    chosen = given or env.get("TASKWALL_ACTOR") or (client[0] if client and default == "user" else "")
+    name = checked_line(chosen or default, "the actor's name")
+    session = env.get("TASKWALL_SESSION") or (client[1] if client else "") or name
+    return Actor(name, checked_line(session, "the session"), named=bool(chosen) or default != "user")
+
+
+# Settings
+
+
+def read_settings(board: str) -> Settings:
+    """What `board.toml` says; the defaults where there is none. Raises Invalid, naming the key."""
+    path = os.path.join(board, "board.toml")
+    if not os.path.exists(path):
+        return Settings()
+    import tomllib  # imported late: most boards have no settings
+
+    mend = f"mend {path}"
+    try:
+        found = tomllib.loads(read_text(path)[0])
+    except (NotPlain, tomllib.TOMLDecodeError) as error:
+        raise Invalid(f"{path} cannot be read: {error}", next=mend) from None
+    for key, (fits, wanted) in _SETTINGS.items():
+        if key in found and not fits(found[key]):
+            raise Invalid(f"{path}: {key} is {found[key]!r}, must be {wanted}", next=mend)
+    known: dict[str, Any] = {key: found[key] for key in _SETTINGS if key in found}
+    return Settings(**known | {"people": tuple(known.get("people", ()))})
+
+
+def _is_number(value: Any, least: float) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= least
+
+
+_SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "people": (lambda v: isinstance(v, list) and all(isinstance(name, str) for name in v), "a list of names"),
+    "lease_minutes": (lambda v: _is_number(v, 0.01), "a number of minutes"),
+    "max_attempts": (lambda v: _is_number(v, 1) and isinstance(v, int), "a whole number from 1"),
+    "durability": (lambda v: v in ("full", "fast"), '"full" or "fast"'),
+    "claims_per_session": (lambda v: _is_number(v, 0) and isinstance(v, int), "a whole number from 0"),
+}
+
+
+def open_board(location: Location, actor: Actor, *, make: bool = False) -> Board:
+    """The board at a location, for one actor. Raises Invalid when there is none and it is not to be made."""
+    if not location.exists:
+        if not make:
+            raise Invalid(
+                f"there is no board: {location.path} does not exist ({location.why})",
+                next="make one with `taskwall init`, or name one: --board PATH",
+            )
+        make_board(location)
+    return Board(FileStore(location.path, read_settings(location.path)), actor, root=location.root)

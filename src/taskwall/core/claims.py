@@ -1,0 +1,38 @@
+"""How a task file and its entry in the claim ledger are read together (DESIGN section 2, Claims).
+
+The file is the commit point of every change and the ledger entry follows it; a checkout can take the file back, but not
+the ledger. The larger epoch decides; at equal epochs the file's status does; finished in the file always wins.
+"""
+
+from __future__ import annotations
+
+from .model import IN_PROGRESS, LIVE, PENDING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .model import Claim, Task
+
+
+def settle(task: Task, entry: Claim | None) -> Task:
+    """The task as it stands, given what its file says and the latest claim known on this machine."""
+    if task.closed or task.flaw:
+        return task if entry is None else task.replace(epoch=max(task.epoch, entry.epoch))
+    if not task.gated:
+        return _settle_dialect(task, entry)
+    if entry is None or entry.epoch <= task.epoch:
+        return task
+    notice = f"its file was taken back to before claim {entry.epoch} (a checkout or an edit)"
+    task = task.replace(epoch=entry.epoch, notices=(*task.notices, notice))
+    if entry.open:
+        return task.replace(status=IN_PROGRESS, owner=entry.actor)
+    return task.replace(status=PENDING, owner=entry.reserved) if task.status == IN_PROGRESS else task
+
+
+def _settle_dialect(task: Task, entry: Claim | None) -> Task:
+    """Files of other programs have no epoch: the entry's counts, and only their status tells a claim from its end."""
+    if entry is None:
+        return task.replace(epoch=1) if task.status == IN_PROGRESS else task
+    if entry.open and task.status == PENDING and entry.lease == LIVE:
+        return task.replace(status=IN_PROGRESS, owner=entry.actor, epoch=entry.epoch)
+    unknown_claim = task.status == IN_PROGRESS and not entry.open
+    return task.replace(epoch=entry.epoch + unknown_claim)

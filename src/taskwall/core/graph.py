@@ -1,0 +1,94 @@
+"""Graph algorithms over ids. Linear, iterative: a chain of 100,000 tasks does not recurse, a diamond does not explode.
+
+An edge function maps a node to the nodes it leads to; ids that it does not know lead nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    Edges = Callable[[str], Iterable[str]]
+
+
+def cycle_through(start: str, edges: Edges) -> list[str] | None:
+    """The shortest cycle through `start` as a closed path `[start, …, start]`, or None."""
+    came_from: dict[str, str] = {}
+    queue = [start]
+    for node in queue:
+        for after in edges(node):
+            if after == start:
+                path = [start, node]
+                while path[-1] != start:
+                    path.append(came_from[path[-1]])
+                return path[::-1] if node != start else [start, start]
+            if after not in came_from:
+                came_from[after] = node
+                queue.append(after)
+    return None
+
+
+def rings(starts: Iterable[str], edges: Edges) -> Iterator[list[str]]:
+    """The sets of nodes, reachable from `starts`, whose members all wait for each other (Tarjan, 1972)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    pending: list[str] = []
+    for root in starts:
+        if root in index:
+            continue
+        walk = [(root, iter(edges(root)))]
+        index[root] = low[root] = len(index)
+        pending.append(root)
+        while walk:
+            node, rest = walk[-1]
+            for after in rest:
+                if after not in index:
+                    index[after] = low[after] = len(index)
+                    pending.append(after)
+                    walk.append((after, iter(edges(after))))
+                    break
+                if after in low:
+                    low[node] = min(low[node], index[after])
+            else:
+                walk.pop()
+                if walk:
+                    low[walk[-1][0]] = min(low[walk[-1][0]], low[node])
+                if low[node] == index[node]:
+                    members: list[str] = []
+                    while not members or members[-1] != node:
+                        members.append(pending.pop())
+                        del low[members[-1]]
+                    if len(members) > 1 or node in edges(node):
+                        yield members
+
+
+def longest_chains(behind: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """How many nodes the longest chain behind each node has, given the nodes directly behind each.
+
+    Nodes in a ring, and those before one, count only what lies behind them outside of it.
+    """
+    before: dict[str, list[str]] = {}
+    for node, afters in behind.items():
+        for after in afters:
+            before.setdefault(after, []).append(node)
+    rank = dict.fromkeys(behind, 0)
+    open_behind = {node: len(afters) for node, afters in behind.items()}
+    settled = [node for node, count in open_behind.items() if not count]
+    for node in settled:
+        for earlier in before.get(node, ()):
+            rank[earlier] = max(rank[earlier], rank[node] + 1)
+            open_behind[earlier] -= 1
+            if not open_behind[earlier]:
+                settled.append(earlier)
+    return rank
+
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+def natural(text: str) -> tuple[str | int, ...]:
+    """A sort key under which `task_2` comes before `task_10`."""
+    return tuple(int(part) if i % 2 else part for i, part in enumerate(_DIGITS.split(text)))

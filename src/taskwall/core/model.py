@@ -1,0 +1,228 @@
+"""The task and its keys, the claim, who acts, the settings; and what text and ids may be."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from .errors import Invalid
+from .record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    Status = Literal["pending", "in_progress", "completed", "cancelled"]
+
+PENDING, IN_PROGRESS, COMPLETED, CANCELLED = "pending", "in_progress", "completed", "cancelled"
+STATUSES = (PENDING, IN_PROGRESS, COMPLETED, CANCELLED)
+CLOSED = (COMPLETED, CANCELLED)
+
+KEYS = {
+    "id": "id",
+    "subject": "subject",
+    "description": "description",
+    "status": "status",
+    "owner": "owner",
+    "blockedBy": "blocked_by",
+    "priority": "priority",
+    "labels": "labels",
+    "parent": "parent",
+    "products": "products",
+    "checks": "checks",
+    "hold": "hold",
+    "question": "question",
+    "options": "options",
+    "answer": "answer",
+    "result": "result",
+    "evidence": "evidence",
+    "notes": "notes",
+    "metadata": "metadata",
+    "createdAt": "created_at",
+    "createdBy": "created_by",
+    "updatedAt": "updated_at",
+    "startedAt": "started_at",
+    "completedAt": "completed_at",
+    "key": "key",
+    "attempts": "attempts",
+    "epoch": "epoch",
+    "rev": "rev",
+}
+"""Every stored key in the order of a file that we write, and the field of `Task` that it is."""
+
+ALWAYS = ("id", "subject", "description", "status", "owner", "blockedBy")
+"""The keys that a file of ours always has; the others are stored only when set."""
+
+DEFAULT_PRIORITY = 2
+READ_ONLY_DIALECTS = ("arm", "nested")
+PERSONS = ("user", "human")
+WILD_HOLD = "state is blocked"
+"""The hold of a research task whose file gives no reason; it does not hold a person's own task."""
+
+
+class Task(Record):
+    """A durable piece of work. Fields up to `rev` are stored (DESIGN section 2); the rest say how it was found."""
+
+    id: str
+    subject: str
+    description: str = ""
+    status: str = PENDING
+    owner: str | None = None
+    blocked_by: tuple[str, ...] = ()
+    priority: int = DEFAULT_PRIORITY
+    labels: tuple[str, ...] = ()
+    parent: str | None = None
+    products: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    hold: str | None = None
+    question: str | None = None
+    options: tuple[str, ...] = ()
+    answer: str | None = None
+    result: str | None = None
+    evidence: dict[str, Any] = {}
+    notes: tuple[dict[str, str], ...] = ()
+    metadata: dict[str, Any] = {}
+    created_at: str | None = None
+    created_by: str | None = None
+    updated_at: str | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+    key: str | None = None
+    attempts: int = 0
+    epoch: int = 0
+    rev: int = 0
+
+    dialect: str = "taskwall"
+    numeric: bool = False  # its id is a number in its file
+    blocks: tuple[str, ...] = ()  # edges that some dialects store on the blocker
+    extra: dict[str, Any] = {}  # keys that are not ours, for display
+    flaw: str | None = None  # why its file cannot be read as a task
+    notices: tuple[str, ...] = ()  # oddities of its file, none of them repaired
+
+    @property
+    def token(self) -> str:
+        """The token of its current claim."""
+        return f"{self.id}#{self.epoch}"
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is completed or cancelled."""
+        return self.status in CLOSED
+
+    @property
+    def gated(self) -> bool:
+        """Whether its products and checks are verified at completion; elsewhere `products` is prose."""
+        return self.dialect == "taskwall"
+
+
+BY_HAND, LIVE, LAPSED = "by hand", "live", "lapsed"
+
+
+class Claim(Record):
+    """One task's entry in the claim ledger: its latest claim, still there when that has ended.
+
+    `lease` is judged by the store: live, lapsed, or by hand (it never expires). `ttl` is its length in minutes.
+    `reserved` is the owner of the pending task before the claim. `past` are superseded (actor, session, epoch).
+    """
+
+    task: str
+    epoch: int
+    actor: str
+    session: str
+    since: str
+    reserved: str | None = None
+    ttl: float | None = None
+    open: bool = True
+    past: tuple[tuple[str, str, int], ...] = ()
+    lease: str = BY_HAND
+    left: float | None = None  # minutes until the lease lapses
+
+
+class Actor(Record):
+    """Who acts: a name and one run of it. `named` is False for `user` taken for want of anything better."""
+
+    name: str
+    session: str
+    named: bool = True
+
+    def holds(self, claim: Claim | None) -> bool:
+        """Whether this claim was granted to this actor in this session."""
+        return claim is not None and (claim.actor, claim.session) == (self.name, self.session)
+
+
+class Settings(Record):
+    """What `.tasks/board.toml` may say. It never names a command to run."""
+
+    people: tuple[str, ...] = ()
+    lease_minutes: float = 15
+    max_attempts: int = 3
+    durability: str = "full"
+    claims_per_session: int = 0
+
+    def is_person(self, name: str | None) -> bool:
+        """Whether this actor is a person; every other actor is an agent."""
+        return name is not None and (name in PERSONS or name in self.people)
+
+
+MAX_SUBJECT, MAX_TEXT, MAX_ID, MAX_ID_BYTES = 200, 64 * 1024, 64, 240
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
+
+
+def id_flaw(text: str) -> str | None:
+    """Why this cannot be the id of a task, or None when it can."""
+    if not text or len(text) > MAX_ID or len(text.encode("utf-8", "surrogatepass")) > MAX_ID_BYTES:
+        return f"an id has 1 to {MAX_ID} characters"
+    if not all(c.isalnum() or c in "._-" for c in text):
+        return "an id has letters, digits, '.', '_' and '-' only"
+    if text in (".", "..") or text.partition(".")[0].lower() in _DEVICES:
+        return f"{text!r} is a name that file systems keep for themselves"
+    if unicodedata.normalize("NFC", text) != text:
+        return "an id is written in Unicode's composed form (NFC)"
+    return None
+
+
+def checked_id(text: str) -> str:
+    """Return a caller's own id in composed form. Raises Invalid."""
+    text = unicodedata.normalize("NFC", text)
+    if flaw := id_flaw(text):
+        raise Invalid(f"{text[:MAX_ID]!r} cannot be an id: {flaw}")
+    return text
+
+
+def checked_line(text: str, what: str) -> str:
+    """Return one line of text without surrounding space. Raises Invalid when empty, too long or with controls."""
+    text = checked_text(text, what).strip()
+    if not text:
+        raise Invalid(f"{what} is empty")
+    if len(text) > MAX_SUBJECT:
+        raise Invalid(
+            f"{what} has {len(text)} characters, at most {MAX_SUBJECT}", next="put the rest in the description"
+        )
+    if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in text):
+        raise Invalid(f"{what} must be one line without control characters", next="put the rest in the description")
+    return text
+
+
+def checked_text(text: str, what: str) -> str:
+    """Return text that can be stored. Raises Invalid when it is too long or no valid Unicode."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise Invalid(f"{what} is not valid UTF-8 text") from None
+    if size > MAX_TEXT:
+        raise Invalid(f"{what} has {size} bytes, at most {MAX_TEXT}", next="keep it in a file and name the file")
+    return text
+
+
+def checked_priority(priority: int) -> int:
+    """Return a priority from 0 (most urgent) to 4. Raises Invalid."""
+    if not 0 <= priority <= 4:
+        raise Invalid(f"priority is {priority}, must be 0 (most urgent) to 4")
+    return priority
+
+
+def checked_glob(glob: str) -> str:
+    """Return a product's glob. Raises Invalid when it could lead outside the worktree."""
+    glob = checked_line(glob, "a product")
+    if glob.startswith(("/", "~", "\\")) or ":" in glob[:2] or ".." in glob.replace("\\", "/").split("/"):
+        raise Invalid(f"product {glob!r} must be a path inside the worktree")
+    return glob

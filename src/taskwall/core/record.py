@@ -1,0 +1,53 @@
+"""Frozen records, without the import cost of `dataclasses`.
+
+`dataclasses` imports `inspect` and takes about as long as half an interpreter start, which every board command
+would pay. Type checkers see an ordinary frozen dataclass.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, Self, dataclass_transform
+else:
+
+    def dataclass_transform(**_: object):  # noqa: ANN201
+        return lambda cls: cls
+
+
+@dataclass_transform(frozen_default=True)
+class Record:
+    """A value with named fields: compared by value, never changed, copied with `replace`."""
+
+    __fields__: ClassVar[tuple[str, ...]] = ()
+    __defaults__: ClassVar[dict[str, Any]] = {}
+
+    def __init_subclass__(cls) -> None:
+        own = tuple(name for name in cls.__annotations__ if not name.startswith("__"))
+        cls.__fields__ = cls.__fields__ + own
+        cls.__defaults__ = cls.__defaults__ | {name: cls.__dict__[name] for name in own if name in cls.__dict__}
+
+    def __init__(self, *args: Any, **values: Any) -> None:
+        state = self.__dict__
+        state.update(self.__defaults__)
+        state.update(zip(self.__fields__, args, strict=False))
+        state.update(values)
+        if len(state) != len(self.__fields__) or len(args) > len(self.__fields__):
+            wrong = set(self.__fields__) ^ set(state) or {"too many positional values"}
+            raise TypeError(f"{type(self).__name__}: missing or unknown fields: {', '.join(sorted(wrong))}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen; use replace({name}=…)")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
+        return f"{type(self).__name__}({fields})"
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return type(self)(**{**self.__dict__, **changes})

@@ -1,0 +1,31 @@
+"""One pure transition per verb: a view, who acts, what is asked and the time → what changes.
+
+No clock, disk, lock or print. A refusal is raised before anything is returned, so a refused request changes nothing.
+
+making: create, update · claiming: claim, complete, release, heartbeat · deciding: ask, answer, hold, resume ·
+ending: cancel, reopen · change: what they return and what they share
+"""
+
+from .change import Change
+from .claiming import claim, complete, heartbeat, release
+from .deciding import answer, ask, hold, resume
+from .ending import cancel, reopen
+from .making import Draft, Edit, create, update
+
+__all__ = [
+    "Change",
+    "Draft",
+    "Edit",
+    "answer",
+    "ask",
+    "cancel",
+    "claim",
+    "complete",
+    "create",
+    "heartbeat",
+    "hold",
+    "release",
+    "reopen",
+    "resume",
+    "update",
+]

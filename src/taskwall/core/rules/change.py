@@ -1,0 +1,182 @@
+"""What a transition returns, and the gates and steps that several of them share."""
+
+from __future__ import annotations
+
+from .. import errors
+from ..model import IN_PROGRESS, PENDING, READ_ONLY_DIALECTS, checked_text
+from ..record import Record
+from ..state import find_cycle, open_waits, reservation, unblocked
+from ..view import Overlay
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from ..model import Actor, Claim, Task
+    from ..view import View
+
+
+class Change(Record):
+    """What a transition changes, in the order in which it is to be written.
+
+    also: tasks the answer names beside the first (children cancelled too, dependents now suspect, a decision).
+    already: nothing changed, because it had been done before.
+    """
+
+    task: Task
+    put: tuple[Task, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    events: tuple[dict[str, Any], ...] = ()
+    unblocked: tuple[Task, ...] = ()
+    also: tuple[Task, ...] = ()
+    notices: tuple[str, ...] = ()
+    already: bool = False
+
+
+def event(actor: Actor, now: str, verb: str, task: Task, **more: Any) -> dict[str, Any]:
+    known = {name: value for name, value in more.items() if value not in (None, "", ())}
+    event = {"at": now, "by": actor.name, "session": actor.session, "verb": verb, "task": task.id}
+    return event | ({"epoch": task.epoch} if task.epoch else {}) | known
+
+
+def written(task: Task, now: str, **changes: Any) -> Task:
+    return task.replace(updated_at=now, rev=task.rev + 1, **changes)
+
+
+def note(actor: Actor, now: str, text: str) -> dict[str, str]:
+    return {"at": now, "by": actor.name, "text": checked_text(text, "the note")}
+
+
+def require_writable(task: Task) -> None:
+    if task.flaw:
+        raise errors.Unreadable(
+            f"{task.id} cannot be read: {task.flaw}",
+            task=task.id,
+            next="mend the file by hand; nothing here writes to it",
+        )
+    if task.dialect in READ_ONLY_DIALECTS:
+        raise errors.ReadOnly(
+            f"{task.id} is kept in the {task.dialect!r} format, which taskwall reads and never writes",
+            task=task.id,
+            next="import it into a task of this board, or change its status with the program that wrote it",
+        )
+
+
+def require_open(task: Task) -> None:
+    require_writable(task)
+    if task.closed:
+        by = f" by {task.owner}" if task.owner else ""
+        raise errors.AlreadyResolved(
+            f"{task.id} is already {task.status}{by}",
+            task=task.id,
+            by=(task.owner,) if task.owner else (),
+            next=f"nothing to do; a person may `taskwall reopen {task.id}`",
+        )
+
+
+def require_clear(view: View, task: Task) -> None:
+    """The one gate on the way into in_progress and completed."""
+    if waits := open_waits(view, task):
+        raise errors.Blocked(
+            f"Blocked by: {', '.join(str(w.subject) for w in waits)}\n" + "\n".join(f"- {w.text}" for w in waits),
+            task=task.id,
+            by=tuple(str(w.subject) for w in waits),
+            next=f"`taskwall why {task.id}` follows the chain; `taskwall next` (next_actionable) offers work",
+        )
+
+
+def holder(view: View, task: Task) -> str:
+    claim = view.claim(task.id)
+    since = f" since {claim.since}" if claim and claim.epoch == task.epoch else ""
+    return f"{task.owner or 'somebody unnamed'}{since}"
+
+
+def was_mine(view: View, task: Task, actor: Actor) -> bool:
+    """Whether this actor and session held the task under an epoch that somebody else's has replaced."""
+    claim = view.claim(task.id)
+    return claim is not None and any((name, session) == (actor.name, actor.session) for name, session, _ in claim.past)
+
+
+def is_mine(view: View, task: Task, actor: Actor, epoch: int | None) -> bool:
+    """Whether a holder's verb is this actor's to use on the task as it is, in progress or after."""
+    if epoch is not None:
+        return epoch == task.epoch
+    claim = view.claim(task.id)
+    if claim and claim.epoch == task.epoch:
+        return actor.holds(claim)
+    return task.owner == actor.name
+
+
+def superseded(view: View, task: Task) -> errors.Superseded:
+    now = f"{holder(view, task)} has it now" if task.status == IN_PROGRESS else f"it is {task.status} now"
+    return errors.Superseded(
+        f"Superseded: your claim on {task.id} was taken over; {now} (epoch {task.epoch})",
+        task=task.id,
+        by=(task.owner,) if task.owner else (),
+        next="stop working on it; `taskwall next` (next_actionable) offers other work",
+    )
+
+
+def require_held(view: View, task: Task, actor: Actor, epoch: int | None) -> None:
+    """Let only the current holder pass. Raises Superseded, NotOwner, NotClaimed."""
+    if epoch is not None and epoch < task.epoch:
+        raise superseded(view, task)
+    if task.status == IN_PROGRESS and is_mine(view, task, actor, epoch):
+        return
+    if epoch is None and was_mine(view, task, actor):
+        raise superseded(view, task)
+    if task.status != IN_PROGRESS:
+        raise errors.NotClaimed(
+            f"{task.id} is {task.status}: nobody holds it",
+            task=task.id,
+            next=f"claim it first: `taskwall claim {task.id}`",
+        )
+    raise errors.NotOwner(
+        f"{task.id} is held by {holder(view, task)}, not by {actor.name}",
+        task=task.id,
+        by=(task.owner or "",),
+        next="wait for its holder; to take it over: `taskwall claim --steal --reason …`",
+    )
+
+
+def ended(view: View, task: Task) -> tuple[Claim, ...]:
+    """The ledger entry that closes the claim on a task, for it was open."""
+    claim = view.claim(task.id)
+    return (claim.replace(open=False, epoch=task.epoch),) if claim and claim.open else ()
+
+
+def given_back(view: View, task: Task, now: str, **changes: Any) -> Task:
+    return written(task, now, status=PENDING, owner=reservation(view, task), **changes)
+
+
+def require_acyclic(view: View, changed: Sequence[str]) -> None:
+    if cycle := find_cycle(view, changed):
+        raise errors.Cycle(
+            f"this would close a cycle: {' → '.join(cycle)} (each waits for the next)",
+            task=cycle[0],
+            by=tuple(cycle),
+            next="leave out one of these edges",
+        )
+
+
+def require_parents(view: View, tasks: Iterable[Task]) -> None:
+    for task in tasks:
+        parent = view.get(task.parent) if task.parent else None
+        if parent and parent.closed:
+            raise errors.AlreadyResolved(
+                f"{parent.id} is already {parent.status} and can have no new children",
+                task=parent.id,
+                next=f"reopen it first: `taskwall reopen {parent.id}`",
+            )
+
+
+def closed(view: View, actor: Actor, task: Task, status: str, now: str, verb: str, **changes: Any) -> Change:
+    done = written(task, now, status=status, completed_at=now, **changes)
+    return Change(
+        done,
+        put=(done,),
+        claims=ended(view, task),
+        events=(event(actor, now, verb, done, result=changes.get("result"), answer=changes.get("answer")),),
+        unblocked=unblocked(view, Overlay(view, [done]), [done.id]),
+    )

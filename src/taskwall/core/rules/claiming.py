@@ -1,0 +1,182 @@
+"""Claiming a task and the ways in which a claim ends."""
+
+from __future__ import annotations
+
+from .. import errors
+from ..model import COMPLETED, IN_PROGRESS, PENDING, Claim, checked_glob, checked_text
+from ..state import HELD, attempts, is_for, is_lapsed, reservation, state
+from .change import (
+    Change,
+    closed,
+    ended,
+    event,
+    given_back,
+    holder,
+    is_mine,
+    note,
+    require_clear,
+    require_held,
+    require_open,
+    require_writable,
+    was_mine,
+    written,
+)
+from .deciding import answer, is_decision, may_answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ..model import Actor, Task
+    from ..view import View
+
+
+def claim(
+    view: View, actor: Actor, task: Task, now: str, *, ttl: float | None = None, steal: bool = False, reason: str = ""
+) -> Change:
+    """pending or stale → in_progress, under the next epoch.
+
+    ttl: minutes after which the claim lapses unless beaten; None for a claim by hand, which never does.
+    Raises AlreadyClaimed, AlreadyResolved, Blocked, Held, Reserved, Busy, Invalid.
+    """
+    require_open(task)
+    if steal and not reason.strip():
+        raise errors.Invalid("a claim is taken over only with a reason", task=task.id, next="add --reason TEXT")
+    held = view.claim(task.id)
+    lapsed = is_lapsed(view, task)
+    if task.status == IN_PROGRESS:
+        if actor.named and is_mine(view, task, actor, None):
+            renewed = (
+                (held.replace(ttl=ttl or held.ttl),) if held and held.epoch == task.epoch and (ttl or held.ttl) else ()
+            )
+            since = f" since {held.since}" if held else ""
+            yours = f"{task.id} is already yours{since}; if another sub-agent works on it, claim without an id"
+            return Change(task, claims=renewed, already=True, notices=(yours,))
+        if not lapsed and not steal:
+            raise errors.AlreadyClaimed(
+                f"{task.id} is already claimed by {holder(view, task)}",
+                task=task.id,
+                by=(task.owner or "",),
+                next="`taskwall claim` without an id (claim_task) takes the best free one",
+            )
+    _require_startable(view, actor, task)
+    epoch = task.epoch + 1
+    past = held.past + (((held.actor, held.session, held.epoch),) if task.status == IN_PROGRESS else ()) if held else ()
+    granted = Claim(
+        task.id, epoch, actor.name, actor.session, now, reserved=reservation(view, task), ttl=ttl, past=past[-MAX_PAST:]
+    )
+    claimed = written(
+        task, now, status=IN_PROGRESS, owner=actor.name, epoch=epoch, started_at=now, attempts=attempts(view, task)
+    )
+    taken = (f"taken over from {task.owner}, whose lease ran out",) if lapsed else ()
+    stolen = (f"taken over from {task.owner}: {reason}",) if task.status == IN_PROGRESS and not lapsed else ()
+    log = event(actor, now, "claim", claimed, taken_from=task.owner if taken or stolen else None, reason=reason)
+    return Change(claimed, put=(claimed,), claims=(granted,), events=(log,), notices=taken + stolen)
+
+
+MAX_PAST = 8
+"""How many superseded holders a ledger entry remembers."""
+
+
+def _require_startable(view: View, actor: Actor, task: Task) -> None:
+    now = state(view, task.replace(status=PENDING, owner=reservation(view, task), attempts=attempts(view, task)))
+    if now.name == HELD:
+        raise errors.Held(
+            f"{task.id} is held: {now.reasons[0].text}",
+            task=task.id,
+            next=f"a person lifts it: `taskwall resume {task.id}`",
+        )
+    require_clear(view, task)
+    owner = reservation(view, task)
+    if not is_for(owner, actor, view.settings):
+        raise errors.Reserved(
+            f"{task.id} is reserved for {owner}",
+            task=task.id,
+            by=(str(owner),),
+            next="take another task: `taskwall next`",
+        )
+    limit = view.settings.claims_per_session
+    holding = [t.id for t in view.held_by(actor) if t.id != task.id] if limit else []
+    if limit and len(holding) >= limit:
+        raise errors.Busy(
+            f"this session already holds {len(holding)} of at most {limit}: {', '.join(holding)}",
+            task=task.id,
+            by=tuple(holding),
+            next="complete or release one first",
+        )
+
+
+def complete(
+    view: View,
+    actor: Actor,
+    task: Task,
+    epoch: int | None,
+    now: str,
+    *,
+    result: str = "",
+    missing: Sequence[str] = (),
+    products: Sequence[str] = (),
+    evidence: dict[str, Any] | None = None,
+) -> Change:
+    """in_progress → completed, with exactly the tasks that this unblocks; repeating it succeeds.
+
+    products: promised at completion, beside those of the task. missing: those of both that do not exist. evidence: what
+    was verified. A person completes a decision by answering it.
+    Raises NotClaimed, Superseded, NotOwner, Blocked, ProductsMissing, Untrusted, AlreadyResolved.
+    """
+    require_writable(task)
+    if task.status == COMPLETED and is_mine(view, task, actor, epoch):
+        return Change(task, already=True)
+    if task.closed and not (epoch is not None and epoch < task.epoch) and not was_mine(view, task, actor):
+        require_open(task)
+    if task.status == PENDING and is_decision(view, task) and may_answer(view, actor, task):
+        return answer(view, actor, task, result, now)
+    require_held(view, task, actor, epoch)
+    require_clear(view, task)
+    if task.gated and task.checks:
+        raise errors.Untrusted(
+            f"{task.id} has checks, and this version runs no command out of a task file: {'; '.join(task.checks)}",
+            task=task.id,
+            next=f"ask a person to run them; when they pass, `taskwall edit {task.id} --check ''` clears them",
+        )
+    if task.gated and missing:
+        raise errors.ProductsMissing(
+            f"{task.id} promised what does not exist: {', '.join(missing)}",
+            task=task.id,
+            by=tuple(missing),
+            next="make them, then complete it",
+        )
+    changes: dict[str, Any] = {"result": checked_text(result, "the result")} if result else {}
+    if products:
+        changes["products"] = tuple(dict.fromkeys([*task.products, *(checked_glob(glob) for glob in products)]))
+    return closed(view, actor, task, COMPLETED, now, "complete", evidence=evidence or task.evidence, **changes)
+
+
+def release(
+    view: View, actor: Actor, task: Task, epoch: int | None, now: str, *, reason: str = "", failed: bool = False
+) -> Change:
+    """in_progress → pending, reserved again for whom it was before. `failed` counts an attempt.
+
+    Repeating it succeeds. Raises NotClaimed, Superseded, NotOwner.
+    """
+    require_writable(task)
+    last = view.claim(task.id)
+    if task.status == PENDING and last and last.epoch == task.epoch and is_mine(view, task, actor, epoch):
+        return Change(task, already=True)
+    require_held(view, task, actor, epoch)
+    changes: dict[str, Any] = {"attempts": task.attempts + 1} if failed else {}
+    if reason:
+        changes["notes"] = (*task.notes, note(actor, now, f"released: {reason}"))
+    back = given_back(view, task, now, **changes)
+    log = event(actor, now, "release", back, reason=reason, failed=failed or None)
+    return Change(back, put=(back,), claims=ended(view, task), events=(log,))
+
+
+def heartbeat(view: View, actor: Actor, task: Task, epoch: int | None, ttl: float | None) -> Change:
+    """Renew the lease of a claim; one made by hand has none and stays so unless a ttl is given."""
+    require_held(view, task, actor, epoch)
+    held = view.claim(task.id)
+    if held is None or held.epoch != task.epoch:
+        return Change(task, notices=("nothing is known of this claim here, so it has no lease to renew",), already=True)
+    return Change(task, claims=(held.replace(ttl=ttl or held.ttl),))

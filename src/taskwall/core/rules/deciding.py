@@ -1,0 +1,130 @@
+"""What persons decide: questions and answers, holds and their end."""
+
+from __future__ import annotations
+
+from .. import errors
+from ..model import COMPLETED, IN_PROGRESS, MAX_SUBJECT, PENDING, Task, checked_line, checked_text
+from ..state import attempts, is_for, is_lapsed, reservation
+from ..view import Overlay
+from .change import (
+    Change,
+    closed,
+    ended,
+    event,
+    require_clear,
+    require_held,
+    require_open,
+    require_writable,
+    superseded,
+    written,
+)
+from .making import Edit, update
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ..model import Actor
+    from ..view import View
+
+
+def is_decision(view: View, task: Task) -> bool:
+    """Whether completing the task is answering it."""
+    return task.question is not None or view.settings.is_person(reservation(view, task))
+
+
+def may_answer(view: View, actor: Actor, task: Task) -> bool:
+    return view.settings.is_person(actor.name) and is_for(reservation(view, task), actor, view.settings)
+
+
+def ask(
+    view: View,
+    actor: Actor,
+    task: Task,
+    epoch: int | None,
+    question: str,
+    options: Sequence[str],
+    fresh_id: str,
+    now: str,
+) -> Change:
+    """A decision for `user` becomes a blocker of the task, and the claim is released. Writes the decision first."""
+    require_open(task)
+    if epoch is not None and epoch < task.epoch:
+        raise superseded(view, task)
+    question = checked_text(question, "the question").strip()
+    if not question:
+        raise errors.Invalid("the question is empty", task=task.id, next="say what the person is to decide")
+    first = question.splitlines()[0]
+    decision = Task(
+        id=fresh_id,
+        subject=first if len(first) <= MAX_SUBJECT else first[: MAX_SUBJECT - 1] + "…",
+        owner="user",
+        priority=task.priority,
+        question=question,
+        options=tuple(checked_line(option, "an option") for option in options),
+        created_at=now,
+        created_by=actor.name,
+        updated_at=now,
+        rev=1,
+    )
+    change = update(Overlay(view, [decision]), actor, task, Edit(add_blocked_by=(decision.id,)), epoch, now)
+    log = event(actor, now, "ask", decision, about=task.id, question=question)
+    return change.replace(put=(decision, *change.put), events=(log, *change.events), also=(decision,))
+
+
+def answer(view: View, actor: Actor, task: Task, text: str, now: str) -> Change:
+    """Complete a decision, without a claim and whatever hold is on it. Raises Reserved, Blocked, Invalid."""
+    require_writable(task)
+    text = checked_text(text, "the answer").strip()
+    if task.status == COMPLETED and task.answer == text and task.owner == actor.name:
+        return Change(task, already=True)
+    require_open(task)
+    if not is_decision(view, task):
+        raise errors.Invalid(
+            f"{task.id} asks nothing of a person",
+            task=task.id,
+            next=f"claim and complete it: `taskwall claim {task.id}`",
+        )
+    if not may_answer(view, actor, task):
+        owner = str(reservation(view, task) or "user")
+        raise errors.Reserved(
+            f"{task.id} is for {owner} to decide, not for {actor.name}",
+            task=task.id,
+            by=(owner,),
+            next="wait for the answer; `taskwall next` (next_actionable) offers other work",
+        )
+    if task.question and not text:
+        raise errors.Invalid(f"{task.id} asks: {task.question}", task=task.id, next=f"`taskwall answer {task.id} TEXT`")
+    require_clear(view, task)
+    changes = {"answer": text} if text else {}
+    return closed(view, actor, task, COMPLETED, now, "answer", owner=actor.name, hold=None, **changes)
+
+
+def hold(view: View, actor: Actor, task: Task, epoch: int | None, reason: str, now: str) -> Change:
+    """Nobody may start the task until a person resumes it. One's own claim is released. Raises NotOwner."""
+    require_open(task)
+    reason = checked_line(reason or f"held by {actor.name}", "the reason")
+    if task.status == IN_PROGRESS and not is_lapsed(view, task):
+        require_held(view, task, actor, epoch)
+    held = written(task, now, status=PENDING, owner=reservation(view, task), hold=reason)
+    return Change(held, put=(held,), claims=ended(view, task), events=(event(actor, now, "hold", held, reason=reason),))
+
+
+def resume(view: View, actor: Actor, task: Task, now: str) -> Change:
+    """Lift a hold and forgive failed attempts. Raises Held unless a person acts."""
+    require_open(task)
+    if not view.settings.is_person(actor.name):
+        raise errors.Held(
+            f"only a person may resume {task.id}; {actor.name} is an agent",
+            task=task.id,
+            next=f"ask a person to `taskwall resume {task.id}`",
+        )
+    if task.hold is None and not attempts(view, task):
+        return Change(task, already=True)
+    changes: dict[str, Any] = {"hold": None, "attempts": 0}
+    if is_lapsed(view, task):
+        changes |= {"status": PENDING, "owner": reservation(view, task)}
+    free = written(task, now, **changes)
+    claims = ended(view, task) if is_lapsed(view, task) else ()
+    return Change(free, put=(free,), claims=claims, events=(event(actor, now, "resume", free),))

@@ -1,0 +1,124 @@
+"""Cancelling a task, and taking the end of one back."""
+
+from __future__ import annotations
+
+from .. import errors
+from ..model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING
+from ..state import is_lapsed, unblocked
+from ..view import Overlay
+from .change import (
+    Change,
+    ended,
+    event,
+    holder,
+    is_mine,
+    require_acyclic,
+    require_open,
+    require_parents,
+    require_writable,
+    written,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..model import Actor, Task
+    from ..view import View
+
+
+def cancel(
+    view: View, actor: Actor, task: Task, now: str, *, cascade: bool = False, drop_edges: bool = False
+) -> Change:
+    """Open → cancelled. Open dependents: cancelled too (`cascade`), or freed from waiting (`drop_edges`).
+
+    Raises OpenDependents, AlreadyResolved, AlreadyClaimed.
+    """
+    require_writable(task)
+    if task.status == CANCELLED:
+        return Change(task, already=True)
+    if cascade and drop_edges:
+        raise errors.Invalid("--cascade and --drop-edges exclude each other", task=task.id, next="choose one")
+    dependents = _open_dependents(view, [task])
+    if dependents and not (cascade or drop_edges):
+        raise errors.OpenDependents(
+            f"open tasks wait for {task.id}: {', '.join(t.id for t in dependents)}",
+            task=task.id,
+            by=tuple(t.id for t in dependents),
+            next="choose: --cascade cancels them too, --drop-edges lets them go on without it",
+        )
+    doomed = [task, *(_open_dependents(view, [task], transitive=True) if cascade else [])]
+    for each in doomed:
+        _require_cancellable(view, actor, each)
+    freed = dependents if drop_edges else []
+    for each in freed:
+        require_writable(each)
+    put = tuple(
+        written(t, now, status=CANCELLED, completed_at=now, blocks=() if drop_edges else t.blocks) for t in doomed
+    )
+    put += tuple(written(t, now, blocked_by=tuple(i for i in t.blocked_by if i != task.id)) for t in freed)
+    return Change(
+        put[0],
+        put=put,
+        claims=tuple(entry for t in doomed for entry in ended(view, t)),
+        events=tuple(event(actor, now, "cancel", t) for t in doomed),
+        unblocked=unblocked(view, Overlay(view, put), [t.id for t in put]),
+        also=put[1 : len(doomed)],
+    )
+
+
+def _open_dependents(view: View, tasks: Sequence[Task], transitive: bool = False) -> list[Task]:
+    found: dict[str, Task] = {}
+    todo = list(tasks)
+    for task in todo:
+        for dependent in view.dependents(task.id):
+            if (
+                not dependent.closed
+                and not dependent.flaw
+                and dependent.id not in found
+                and dependent.id != tasks[0].id
+            ):
+                found[dependent.id] = dependent
+                if transitive:
+                    todo.append(dependent)
+    return list(found.values())
+
+
+def _require_cancellable(view: View, actor: Actor, task: Task) -> None:
+    require_open(task)
+    others = task.status == IN_PROGRESS and not is_lapsed(view, task) and not is_mine(view, task, actor, None)
+    if others and not view.settings.is_person(actor.name):
+        raise errors.AlreadyClaimed(
+            f"{task.id} is held by {holder(view, task)}; only a person cancels work in somebody's hands",
+            task=task.id,
+            by=(task.owner or "",),
+            next="wait for its holder, or ask a person",
+        )
+
+
+def reopen(view: View, actor: Actor, task: Task, now: str) -> Change:
+    """Finished → pending, reserved as before its claim; names the dependents that relied on it. Raises Cycle."""
+    require_writable(task)
+    if not task.closed:
+        return Change(task, already=True)
+    entry = view.claim(task.id)
+    claimed = entry is not None and entry.epoch == task.epoch
+    owner = entry.reserved if claimed and entry else task.owner if view.settings.is_person(task.owner) else None
+    again = written(task, now, status=PENDING, owner=owner, completed_at=None, answer=None, result=None, evidence={})
+    require_parents(view, [again])
+    after = Overlay(view, [again])
+    require_acyclic(after, [again.id])
+    suspects = [t for t in _reliant(view, again) if t.status in (IN_PROGRESS, COMPLETED)]
+    return Change(again, put=(again,), events=(event(actor, now, "reopen", again),), also=tuple(suspects))
+
+
+def _reliant(view: View, task: Task) -> list[Task]:
+    """The tasks in progress or finished that rested on this one, directly or through finished ones."""
+    found: dict[str, Task] = {}
+    todo = [task]
+    for each in todo:
+        for dependent in view.dependents(each.id):
+            if dependent.status in (IN_PROGRESS, COMPLETED) and dependent.id not in found and not dependent.flaw:
+                found[dependent.id] = dependent
+                todo.append(dependent)
+    return list(found.values())

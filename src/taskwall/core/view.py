@@ -1,0 +1,189 @@
+"""What a rule may ask of a board: `View`, and `Overlay`, the same board with some tasks changed."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cached_property
+
+from .errors import AmbiguousId, UnknownTask
+from .graph import longest_chains, natural
+from .model import IN_PROGRESS, Settings, Task
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from .model import Actor, Claim
+
+    Ids = dict[str, list[str]]
+
+SHORTEST_PART = 4
+"""An id may be given by a prefix or suffix of this many characters."""
+NEAR_IDS = 5
+
+
+def age(task: Task) -> tuple[object, ...]:
+    """Sort key: tasks of unknown age first, then the older, then the natural order of ids."""
+    return (task.created_at or "", natural(task.id))
+
+
+class View:
+    """A consistent state of one board: its tasks, the latest claim on each, its settings.
+
+    Everything below `__iter__` follows from `get`, `claim` and iteration; a store with an index answers it faster.
+    """
+
+    def __init__(self, tasks: Iterable[Task], claims: Mapping[str, Claim], settings: Settings) -> None:
+        self.settings = settings
+        self._tasks = {task.id: task for task in tasks}
+        self._claims = claims
+
+    def get(self, task_id: str) -> Task | None:
+        """The task with exactly this id."""
+        return self._tasks.get(task_id)
+
+    def claim(self, task_id: str) -> Claim | None:
+        """The latest claim on this task, whether it still stands or not."""
+        return self._claims.get(task_id)
+
+    def __iter__(self) -> Iterator[Task]:
+        return iter(self._tasks.values())
+
+    def __contains__(self, task_id: str) -> bool:
+        return self.get(task_id) is not None
+
+    @cached_property
+    def _links(self) -> tuple[Ids, Ids, Ids]:
+        """Per id: its dependents, its children, and its blockers that only the blocker's own file names."""
+        dependents: Ids = {}
+        children: Ids = {}
+        wild: Ids = {}
+        for task in self:
+            for blocker in dict.fromkeys(task.blocked_by):
+                dependents.setdefault(blocker, []).append(task.id)
+            if task.parent:
+                children.setdefault(task.parent, []).append(task.id)
+            for blocked_id in task.blocks:
+                blocked = self.get(blocked_id)
+                if blocked and task.id not in blocked.blocked_by:
+                    wild.setdefault(blocked_id, []).append(task.id)
+                    dependents.setdefault(task.id, []).append(blocked_id)
+        return dependents, children, wild
+
+    @cached_property
+    def _ranks(self) -> dict[str, int]:
+        open_tasks = (task for task in self if not task.closed and not task.flaw)
+        return longest_chains({task.id: [d.id for d in self.behind(task)] for task in open_tasks})
+
+    def blockers(self, task: Task) -> tuple[str, ...]:
+        """The ids it waits for, known or not, without its children."""
+        return tuple(dict.fromkeys(task.blocked_by + tuple(self._links[2].get(task.id, ()))))
+
+    def dependents(self, task_id: str) -> list[Task]:
+        """The tasks that name this id as a blocker."""
+        return [task for i in self._links[0].get(task_id, ()) if (task := self.get(i))]
+
+    def children(self, task_id: str) -> list[Task]:
+        """The tasks whose parent this id is."""
+        return [task for i in self._links[1].get(task_id, ()) if (task := self.get(i))]
+
+    def behind(self, task: Task) -> list[Task]:
+        """The open tasks that wait for this one: its dependents and its parent."""
+        parent = self.get(task.parent) if task.parent else None
+        waiting = {t.id: t for t in [*self.dependents(task.id), *([parent] if parent else [])]}
+        return [t for t in waiting.values() if not t.closed and not t.flaw]
+
+    def by_key(self, key: str) -> Task | None:
+        """The task that was created with this idempotency key."""
+        return next((task for task in self if task.key == key), None)
+
+    def held_by(self, actor: Actor) -> list[Task]:
+        """The tasks in progress that this actor holds in this session."""
+        return [task for task in self if task.status == IN_PROGRESS and actor.holds(self.claim(task.id))]
+
+    def rank(self, task_id: str) -> int:
+        """The length of the longest chain of open tasks that wait behind this one."""
+        return self._ranks.get(task_id, 0)
+
+    def find(self, text: str) -> Task:
+        """The task meant by an id, an unambiguous prefix or suffix of one, or a unique subject.
+
+        Raises UnknownTask with near ids, AmbiguousId with the matching ones.
+        """
+        wanted = unicodedata.normalize("NFC", text.strip().strip("'\"`").lstrip("#"))
+        exact = self.get(wanted) or self.get(wanted.removeprefix("task_"))
+        if exact:
+            return exact
+        folded = wanted.casefold()
+        matches = [
+            t
+            for t in self
+            if t.subject.casefold() == folded
+            or (len(wanted) >= SHORTEST_PART and (t.id.startswith(folded) or t.id.endswith(folded)))
+        ] or [t for t in self if len(wanted) >= SHORTEST_PART and (t.id.startswith(wanted) or t.id.endswith(wanted))]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            ids = tuple(t.id for t in matches[:NEAR_IDS])
+            more = f" and {len(matches) - NEAR_IDS} more" if len(matches) > NEAR_IDS else ""
+            raise AmbiguousId(
+                f"{wanted!r} could be {', '.join(ids)}{more}", task=wanted, by=ids, next="give more of the id"
+            )
+        near = self._near(wanted)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise UnknownTask(
+            f"no task {wanted!r} on this board",
+            task=wanted,
+            by=near,
+            next=f"{hint}see `taskwall list --all` (list_tasks)",
+        )
+
+    def _near(self, wanted: str) -> tuple[str, ...]:
+        from difflib import get_close_matches  # imported late: only an error needs it
+
+        by_subject = [t.id for t in self if len(wanted) >= SHORTEST_PART and wanted.casefold() in t.subject.casefold()]
+        near = get_close_matches(wanted, [t.id for t in self], n=3, cutoff=0.75)
+        return tuple(dict.fromkeys(by_subject[:3] + near))[:3]
+
+
+class Overlay(View):
+    """A view with some tasks and claims changed or added on top, without copying what lies below."""
+
+    def __init__(self, below: View, tasks: Iterable[Task] = ()) -> None:
+        self.settings = below.settings
+        self.below = below
+        self.changed = {task.id: task for task in tasks}
+        self.claimed: dict[str, Claim] = {}
+
+    def put(self, task: Task) -> None:
+        """Change or add a task."""
+        self.changed[task.id] = task
+        self.__dict__.pop("_ranks", None)
+
+    def get(self, task_id: str) -> Task | None:
+        """The task with exactly this id."""
+        return self.changed.get(task_id) or self.below.get(task_id)
+
+    def claim(self, task_id: str) -> Claim | None:
+        """The latest claim on this task, whether it still stands or not."""
+        return self.claimed.get(task_id) or self.below.claim(task_id)
+
+    def __iter__(self) -> Iterator[Task]:
+        yield from (self.changed.get(task.id, task) for task in self.below)
+        yield from (task for task in self.changed.values() if task.id not in self.below)
+
+    def dependents(self, task_id: str) -> list[Task]:
+        """The tasks that name this id as a blocker."""
+        kept = [t for t in self.below.dependents(task_id) if t.id not in self.changed]
+        return kept + [t for t in self.changed.values() if task_id in self.blockers(t)]
+
+    def children(self, task_id: str) -> list[Task]:
+        """The tasks whose parent this id is."""
+        kept = [t for t in self.below.children(task_id) if t.id not in self.changed]
+        return kept + [t for t in self.changed.values() if t.parent == task_id]
+
+    def blockers(self, task: Task) -> tuple[str, ...]:
+        """The ids it waits for, known or not, without its children."""
+        wild = (i for i in self.below.blockers(task) if i not in task.blocked_by)
+        still = (i for i in wild if (blocker := self.get(i)) and task.id in blocker.blocks)
+        return tuple(dict.fromkeys(task.blocked_by)) + tuple(still)

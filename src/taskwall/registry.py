@@ -1,0 +1,297 @@
+"""What is derived from a verb's one definition: its parameters, its schema for agents, and the repair of arguments.
+
+Parameter types are a closed set; anything else is an error at import.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from .core.errors import Invalid
+from .core.record import Record
+from .core.rules import Draft
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from .board import Board
+    from .results import Answer
+
+KINDS = {
+    "str": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "list[str]": "array",
+    "list[Draft]": "array",
+}
+
+
+class Param(Record):
+    """One parameter: its Python name, its name for callers, its kind (a key of KINDS), what it is for."""
+
+    name: str
+    public: str
+    kind: str
+    required: bool
+    doc: str
+
+
+class Verb(Record):
+    """Everything that a face must know of a verb. agents: the parameters that agents are shown, None for no tool."""
+
+    name: str
+    run: Callable[..., Answer]
+    params: tuple[Param, ...]
+    doc: str
+    agents: tuple[str, ...] | None
+    writes: bool
+    makes_board: bool
+
+
+VERBS: dict[str, Verb] = {}
+
+
+def verb(*, agents: str | None = None, writes: bool = True, makes_board: bool = False) -> Callable[[Any], Any]:
+    """Register a function as the verb of its name. Its docstring describes it, then each parameter: `name: text`."""
+
+    def register(function: Any) -> Any:
+        doc, _, lines = (function.__doc__ or "").partition("\n\n")
+        docs = dict(_PARAM_DOC.findall(lines))
+        names = function.__code__.co_varnames[1 : function.__code__.co_argcount]
+        optional = names[len(names) - len(function.__defaults__ or ()) :]
+        params = tuple(
+            Param(name, public_name(name), _kind(function, name), name not in optional, docs[name]) for name in names
+        )
+        shown = tuple(agents.split()) if agents is not None else None
+        VERBS[function.__name__] = Verb(
+            function.__name__, function, params, " ".join(doc.split()), shown, writes, makes_board
+        )
+        return function
+
+    return register
+
+
+_PARAM_DOC = re.compile(r"^ *(\w+): (.*)$", re.MULTILINE)
+
+
+def public_name(name: str) -> str:
+    """Edges are called as in the files; everything else as in Python."""
+    return re.sub(r"_?blocked_by$", "BlockedBy", name) if name != "blocked_by" else "blockedBy"
+
+
+def _kind(function: Any, name: str) -> str:
+    kind = function.__annotations__[name].removesuffix(" | None")
+    if kind not in KINDS:
+        raise TypeError(f"{function.__name__}({name}): a verb cannot take {kind}")
+    return str(kind)
+
+
+# Schemas
+
+
+def tools(names: tuple[str, ...] | None = None) -> list[dict[str, Any]]:
+    """The tools offered to agents, in the schema dialect that every client accepts; all ten when no names are given."""
+    chosen = [VERBS[name] for name in names] if names else [v for v in VERBS.values() if v.agents is not None]
+    return [{"name": v.name, "description": v.doc, "inputSchema": schema(v)} for v in chosen]
+
+
+def schema(verb: Verb) -> dict[str, Any]:
+    """The parameters that agents are shown as a JSON schema."""
+    shown = [p for p in verb.params if verb.agents is None or p.public in verb.agents]
+    return _object({p.public: _property(p) for p in shown}, [p.public for p in shown if p.required])
+
+
+def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _property(param: Param) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": KINDS[param.kind], "description": param.doc}
+    if param.kind == "list[str]":
+        found["items"] = {"type": "string"}
+    if param.kind == "list[Draft]":
+        found["items"] = _object({p.public: _property(p) for p in PLAN_ITEM}, ["ref", "subject"])
+    return found
+
+
+PLAN_ITEM = (
+    Param("ref", "ref", "str", required=True, doc="local name"),
+    Param("subject", "subject", "str", required=True, doc="one line"),
+    Param("description", "description", "str", required=False, doc="details"),
+    Param("blocked_by", "blockedBy", "list[str]", required=False, doc="refs or ids"),
+    Param("parent", "parent", "str", required=False, doc="ref or id"),
+)
+"""What agents are shown of a task of a plan."""
+
+
+# Arguments
+
+SYNONYMS = {
+    "id": "task_id",
+    "taskId": "task_id",
+    "task": "task_id",
+    "title": "subject",
+    "name": "subject",
+    "desc": "description",
+    "body": "description",
+    "blockedBy": "blocked_by",
+    "blockers": "blocked_by",
+    "depends_on": "blocked_by",
+    "dependsOn": "blocked_by",
+    "dependencies": "blocked_by",
+    "addBlockedBy": "add_blocked_by",
+    "removeBlockedBy": "remove_blocked_by",
+    "assignee": "owner",
+    "status": "state",
+    "states": "state",
+    "query": "text",
+    "summary": "result",
+    "message": "result",
+    "acceptance": "checks",
+}
+MEANT = {"blocked_by": "add_blocked_by", "text": "note"}
+"""Where a verb lacks the first, the second is what callers mean."""
+
+
+def call(board: Board, name: str, arguments: Any) -> Answer:
+    """Run a verb with the arguments of a model, taken kindly. Raises Refused."""
+    found = VERBS.get(name)
+    if found is None:
+        from difflib import get_close_matches  # imported late: only an error needs it
+
+        near = get_close_matches(name, VERBS, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise Invalid(f"no tool {name!r}", next=f"{hint}there are {', '.join(VERBS)}")
+    return found.run(board, **bind(found, arguments))
+
+
+def bind(verb: Verb, arguments: Any) -> dict[str, Any]:
+    """The keyword arguments of a verb: synonyms mapped, absent options dropped, types coerced. Raises Invalid."""
+    params = {param.name: param for param in verb.params}
+    bound: dict[str, Any] = {}
+    for given, value in _as_object(verb.name, arguments).items():
+        name = _meant(given, params)
+        if name is None:
+            taken = ", ".join(param.public for param in verb.params) or "no arguments"
+            hint = (
+                "; claim_task, complete_task and release_task change a status" if given in ("status", "state") else ""
+            )
+            raise Invalid(f"{verb.name} does not take {given!r}", next=f"it takes {taken}{hint}")
+        if value is not None and value != "":
+            bound[name] = _coerced(params[name].kind, value, f"{verb.name}: {params[name].public}")
+    for param in verb.params:
+        if param.required and param.name not in bound:
+            raise Invalid(f"{verb.name} needs {param.public}: {param.doc}", next="call it again with that")
+    return bound
+
+
+def _as_object(verb_name: str, arguments: Any) -> Mapping[str, Any]:
+    if arguments in (None, ""):
+        return {}
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except ValueError:
+            raise Invalid(f"{verb_name}: the arguments are not JSON", next="send one JSON object") from None
+    if isinstance(arguments, list) and verb_name == "create_tasks":
+        return {"tasks": arguments}
+    if not isinstance(arguments, dict):
+        raise Invalid(f"{verb_name}: the arguments are not a JSON object", next="send one JSON object")
+    return arguments
+
+
+def _meant(given: str, params: Mapping[str, Any]) -> str | None:
+    """The parameter that a caller means by this word."""
+    for name in (given, SYNONYMS.get(given, given)):
+        if name in params:
+            return name
+        if (meant := MEANT.get(name)) and meant in params:
+            return meant
+    return None
+
+
+def _coerced(kind: str, value: Any, where: str) -> Any:
+    try:
+        return _COERCE[kind](value)
+    except (ValueError, TypeError, KeyError):
+        wanted = {"list[str]": "a list of strings", "list[Draft]": "a list of tasks"}.get(kind, f"a {KINDS[kind]}")
+        raise Invalid(f"{where} is {value!r}, must be {wanted}", next="send it again") from None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (dict, list, bool)):
+        raise TypeError
+    return str(value)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise TypeError
+    return float(value)
+
+
+def _integer(value: Any) -> int:
+    number = float(_PRIORITY_WORDS.get(str(value).lower(), value)) if not isinstance(value, bool) else 0.5
+    if not number.is_integer():
+        raise ValueError
+    return int(number)
+
+
+_PRIORITY_WORDS = {"critical": 0, "urgent": 0, "high": 1, "medium": 2, "normal": 2, "low": 3}
+
+
+def _truth(value: Any) -> bool:
+    return {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}[str(value).lower()]
+
+
+def _texts(value: Any) -> list[str]:
+    """A list of strings; also one string, JSON or comma-separated."""
+    if isinstance(value, str):
+        value = json.loads(value) if value.lstrip().startswith("[") else value.split(",")
+    items = value if isinstance(value, list) else [value]
+    return [text for item in items if (text := _text(item).strip())]
+
+
+def _drafts(value: Any) -> list[Draft]:
+    if isinstance(value, str):
+        value = json.loads(value)
+    return [draft(item) for item in (value if isinstance(value, list) else [value])]
+
+
+def draft(item: Any) -> Draft:
+    """A task to be created, from an object with the arguments of `create_task` and a `ref`. Raises Invalid."""
+    if isinstance(item, str):
+        return Draft(subject=item)
+    if not isinstance(item, dict):
+        raise Invalid(f"a task of a plan is {item!r}, must be an object", next="give ref, subject and blockedBy")
+    found: dict[str, Any] = {}
+    for given, value in item.items():
+        if (name := _meant(given, _DRAFT_PARAMS)) is None:
+            raise Invalid(
+                f"a task of a plan does not take {given!r}",
+                next=f"it takes {', '.join(map(public_name, _DRAFT_PARAMS))}",
+            )
+        if value is not None and value != "":
+            coerced = _coerced(_DRAFT_PARAMS[name], value, f"task {item.get('ref', '')}: {public_name(name)}")
+            found[name] = tuple(coerced) if isinstance(coerced, list) else coerced
+    if "subject" not in found:
+        raise Invalid("a task of a plan has no subject", next="give each task a subject")
+    return Draft(**found)
+
+
+_DRAFT_PARAMS = {
+    name: "list[str]" if kind == "tuple[str, ...]" else str(kind) for name, kind in Draft.__annotations__.items()
+}
+
+_COERCE: dict[str, Callable[[Any], Any]] = {
+    "str": _text,
+    "int": _integer,
+    "float": _number,
+    "bool": _truth,
+    "list[str]": _texts,
+    "list[Draft]": _drafts,
+}

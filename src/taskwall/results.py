@@ -1,0 +1,157 @@
+"""What a verb answers: plain records, made where the board is at hand and rendered where it is not."""
+
+from __future__ import annotations
+
+from .core.errors import EXITS
+from .core.model import DEFAULT_PRIORITY, IN_PROGRESS, KEYS
+from .core.record import Record
+from .core.state import Waiting, open_waits, reservation, state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from .core.model import Task
+    from .core.state import Reason
+    from .core.view import View
+
+
+class Row(Record):
+    """A task with its derived state, enough for one line about it."""
+
+    task: Task
+    state: str
+    reasons: tuple[Reason, ...] = ()
+    waits: tuple[str, ...] = ()  # the blockers and children that are not completed
+    reserved: str | None = None
+    left: float | None = None  # minutes until its lease lapses
+
+    @classmethod
+    def of(cls, view: View, task: Task) -> Row:
+        """The row of a task in this view."""
+        now = state(view, task)
+        claim = view.claim(task.id) if task.status == IN_PROGRESS else None
+        waits = () if task.closed or task.flaw else tuple(str(r.subject) for r in open_waits(view, task))
+        kept = reservation(view, task) if not task.closed else None
+        return cls(task, now.name, now.reasons, waits, kept, claim.left if claim else None)
+
+
+def rows(view: View, tasks: Iterable[Task]) -> tuple[Row, ...]:
+    """One row a task."""
+    return tuple(Row.of(view, task) for task in tasks)
+
+
+class Answer(Record):
+    """What every verb's answer has: the exit status of the command that asked."""
+
+    @property
+    def exit(self) -> int:
+        return 0
+
+
+class Changed(Answer):
+    """One task was changed by a verb."""
+
+    verb: str
+    row: Row
+    unblocked: tuple[Row, ...] = ()
+    also: tuple[Row, ...] = ()
+    notices: tuple[str, ...] = ()
+    already: bool = False
+
+
+class Created(Answer):
+    """Tasks were created; `already` holds the ids of those whose key was known."""
+
+    rows: tuple[Row, ...]
+    already: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+class Released(Answer):
+    """All tasks of a session were given back."""
+
+    session: str
+    rows: tuple[Row, ...]
+
+
+class Listing(Answer):
+    """Tasks by age. more: how many follow after the last one; finished: how many are left out for being finished."""
+
+    rows: tuple[Row, ...]
+    more: int = 0
+    finished: int = 0
+    total: int = 0
+
+
+class Shown(Answer):
+    """Everything about one task."""
+
+    row: Row
+    blockers: tuple[Row, ...] = ()
+    missing: tuple[str, ...] = ()
+    children: tuple[Row, ...] = ()
+    dependents: tuple[Row, ...] = ()
+    would_unblock: tuple[Row, ...] = ()
+    claim: dict[str, Any] | None = None
+
+
+class Offer(Answer):
+    """What may be started next, best first; when nothing may, who must act."""
+
+    rows: tuple[Row, ...]
+    more: int = 0
+    open: int = 0
+    total: int = 0
+    waiting: Waiting = Waiting()
+
+    @property
+    def exit(self) -> int:
+        return 0 if self.rows or not self.open else EXITS[self.waiting.code]
+
+
+class Step(Record):
+    """One link of a chain of reasons: a task, at `depth` waits from the one that was asked about."""
+
+    row: Row
+    depth: int
+    seen: bool = False  # its own reasons stand further up
+
+
+class Why(Answer):
+    """The chain of reasons of one task, down to who must act."""
+
+    steps: tuple[Step, ...]
+    waiting: Waiting
+
+
+class History(Answer):
+    """Events, oldest first."""
+
+    events: tuple[dict[str, Any], ...]
+    task: str | None = None
+
+
+class Graph(Answer):
+    """The open work as a tree: a task, and below it what waits for it. edges: (blocker, dependent)."""
+
+    steps: tuple[Step, ...]
+    edges: tuple[tuple[str, str], ...]
+    finished: int = 0
+
+
+def stored(task: Task) -> dict[str, Any]:
+    """The task's keys as our own files have them, the unset ones left out."""
+    found: dict[str, Any] = {}
+    for key, field in KEYS.items():
+        value = getattr(task, field)
+        value = list(value) if isinstance(value, tuple) else value
+        default = DEFAULT_PRIORITY if field == "priority" else None
+        if (
+            field in ("id", "subject", "status", "owner")
+            or key == "blockedBy"
+            or value not in (default, None, [], {}, "", 0)
+        ):
+            found[key] = value
+    return found

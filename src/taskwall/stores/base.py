@@ -1,0 +1,59 @@
+"""The contract of a store: a consistent view to read, and a transaction that is also a view.
+
+Every store passes the same suite (`tests/test_store_contract.py`).
+"""
+
+from __future__ import annotations
+
+from ..core.view import Overlay
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from typing import Any, Protocol
+
+    from ..core.model import Claim, Settings, Task
+    from ..core.rules import Change
+    from ..core.view import View
+
+    class Store(Protocol):
+        """How the tasks of one board are kept."""
+
+        settings: Settings
+
+        def read(self) -> View:
+            """A consistent view of the board as it is now. Never waits for a writer, writes nothing."""
+
+        def write(self) -> AbstractContextManager[Txn]:
+            """The only writer for as long as the block lasts; its changes are kept when it ends without an exception.
+
+            When the block ends normally, everything is durable; when it raises, nothing was written.
+            Raises Locked, Unwritable, and Invalid when a new id is taken.
+            """
+
+        def events(self, task_id: str | None = None) -> list[dict[str, Any]]:
+            """What happened, oldest first: `{at, by, session, verb, task, …}`; of one task when an id is given."""
+
+
+class Txn(Overlay):
+    """The board as it is under the lock, with the changes of this transaction on top."""
+
+    def __init__(self, below: View) -> None:
+        super().__init__(below)
+        self.log: list[dict[str, Any]] = []
+
+    def record(self, claim: Claim) -> None:
+        """Set the ledger's entry for one task. A `ttl` starts a lease of that length now."""
+        self.claimed[claim.task] = claim
+
+    def apply(self, change: Change) -> None:
+        """Put every changed task, ledger entry and event of a transition, in its order."""
+        for task in change.put:
+            self.put(task)
+        for claim in change.claims:
+            self.record(claim)
+        self.log += change.events
+
+    def is_new(self, task: Task) -> bool:
+        """Whether this transaction creates the task."""
+        return self.below.get(task.id) is None

@@ -1,0 +1,304 @@
+"""Task files that other programs wrote, read into `Task` and written back in their own keys and values.
+
+What each looks like: DESIGN section 2 and its Dialects paragraph. A file with `rev` is ours.
+"""
+
+from __future__ import annotations
+
+from ...core.model import (
+    ALWAYS,
+    CANCELLED,
+    COMPLETED,
+    DEFAULT_PRIORITY,
+    IN_PROGRESS,
+    KEYS,
+    PENDING,
+    STATUSES,
+    WILD_HOLD,
+    Task,
+    id_flaw,
+)
+from ...core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+OURS, RESEARCH, NUMBERED, CLAUDE_CODE, LESSON = "taskwall", "research", "numbered", "claude-code", "lesson"
+ARM, NESTED = "arm", "nested"
+
+BOOKKEEPING = frozenset(
+    ("evidence", "createdAt", "createdBy", "updatedAt", "startedAt", "completedAt", "key", "attempts", "epoch", "rev")
+)
+"""Keys that files of other programs never gain; what we must remember of them lives in the claim ledger."""
+
+
+class Dialect(Record):
+    """How one kind of file differs from ours."""
+
+    name: str
+    renamed: dict[str, str] = {}  # our key → theirs
+    statuses: dict[str, str] = {}  # our status → theirs
+    no_owner: Any = None  # what stands for nobody; ABSENT when the key is left out
+
+    def key(self, ours: str) -> str:
+        """Their name for a key of ours."""
+        return self.renamed.get(ours, ours)
+
+
+ABSENT = object()
+
+DIALECTS = {
+    dialect.name: dialect
+    for dialect in (
+        Dialect(OURS),
+        Dialect(
+            RESEARCH,
+            renamed={"subject": "title", "status": "state", "blockedBy": "blocked_by"},
+            statuses={COMPLETED: "done"},
+            no_owner=ABSENT,
+        ),
+        Dialect(NUMBERED, statuses={CANCELLED: "deleted"}, no_owner=""),
+        Dialect(CLAUDE_CODE, statuses={CANCELLED: "deleted"}, no_owner=ABSENT),
+        Dialect(LESSON),
+        Dialect(ARM, renamed={"id": "task_id", "subject": "name", "blockedBy": "blocked_by", "owner": "assigned_arm"}),
+        Dialect(NESTED, renamed={"blockedBy": "block_by", "blocks": "blocking"}),
+    )
+}
+
+READ_STATUS = {status: status for status in STATUSES} | {"done": COMPLETED, "deleted": CANCELLED}
+
+
+class NotATask(ValueError):
+    """The object has no id or no subject that could be read."""
+
+
+def recognise(raw: Mapping[str, Any]) -> str:
+    """The name of the dialect an object is written in. Raises NotATask."""
+    if "rev" in raw and "id" in raw:
+        return OURS
+    if "TaskPayload" in raw and "id" in raw:
+        return NESTED
+    if "task_id" in raw and "name" in raw:
+        return ARM
+    if isinstance(raw.get("tasks"), (dict, list)):
+        raise NotATask("a whole board in one file, not a task; it can be imported")
+    if "id" not in raw or not ("subject" in raw or "title" in raw):
+        raise NotATask("not a task: it has no id and subject")
+    if "title" in raw or "state" in raw:
+        return RESEARCH
+    if isinstance(raw["id"], int):
+        return NUMBERED
+    return CLAUDE_CODE if "blocks" in raw or "activeForm" in raw else LESSON
+
+
+def read(raw: Mapping[str, Any]) -> Task:
+    """The task in an object. Raises NotATask when its id, subject or blockers are no such things."""
+    dialect = DIALECTS[recognise(raw)]
+    source = {"id": raw["id"], **raw["TaskPayload"]} if dialect.name == NESTED else raw
+    reader = _Reader(dialect, source)
+    number = source[dialect.key("id")]
+    fields: dict[str, Any] = {
+        "id": reader.id(number),
+        "subject": reader.required_text("subject"),
+        "blocked_by": reader.ids("blockedBy"),
+        "blocks": reader.ids("blocks") if dialect.name != OURS else (),
+        "numeric": not isinstance(number, str),
+        "dialect": dialect.name,
+    }
+    fields |= reader.status()
+    for key, field in KEYS.items():
+        if field not in fields and (dialect.name == OURS or key not in BOOKKEEPING) and reader.has(key):
+            fields |= reader.field(key, field)
+    if dialect.name != OURS:
+        fields["created_at"] = _time(source.get("createdAt", source.get("created_at")))
+    ours = {dialect.key(key) for key in KEYS} | {"blocks"}
+    fields["extra"] = {key: value for key, value in source.items() if key not in ours}
+    task = Task(**fields, notices=tuple(reader.notices))
+    return task.replace(notices=(*task.notices, *_oddities(task)))
+
+
+def _oddities(task: Task) -> list[str]:
+    found = []
+    if task.status == IN_PROGRESS and task.owner is None:
+        found.append("in progress without an owner")
+    if task.id in task.blocked_by:
+        found.append("waits for itself")
+    return found
+
+
+class _Reader:
+    """Reads well-typed values of one object and takes note of the others, which are kept and ignored."""
+
+    def __init__(self, dialect: Dialect, source: Mapping[str, Any]) -> None:
+        self.dialect, self.source, self.notices = dialect, source, list[str]()
+
+    def has(self, key: str) -> bool:
+        return self.source.get(self.dialect.key(key)) is not None
+
+    def id(self, value: Any) -> str:
+        if isinstance(value, bool) or not isinstance(value, (str, int)):
+            raise NotATask(f"its id is no text or number but {type(value).__name__}")
+        if flaw := id_flaw(str(value)):
+            raise NotATask(f"its id cannot be used: {flaw}")
+        return str(value)
+
+    def required_text(self, key: str) -> str:
+        value = self.source.get(self.dialect.key(key))
+        if not isinstance(value, str):
+            raise NotATask(f"its {self.dialect.key(key)} is not text")
+        return value
+
+    def ids(self, key: str) -> tuple[str, ...]:
+        """Ids of an edge list. What could hide an edge makes the file unreadable, lest a gate opens."""
+        value = self.source.get(self.dialect.key(key))
+        if value is None:
+            return ()
+        if not isinstance(value, list) or any(isinstance(i, bool) or not isinstance(i, (str, int)) for i in value):
+            raise NotATask(f"its {self.dialect.key(key)} is not a list of ids")
+        return tuple(str(i) for i in value)
+
+    def status(self) -> dict[str, Any]:
+        """The status, and the hold that a value we do not know stands for."""
+        key = self.dialect.key("status")
+        value = self.source.get(key)
+        if isinstance(value, str) and value in READ_STATUS:
+            return {"status": READ_STATUS[value]}
+        if self.dialect.name == RESEARCH and value == "blocked":
+            return {"status": PENDING, "hold": self.source.get("hold") if self._is("hold", str) else WILD_HOLD}
+        self.notices.append(f"unknown {key} {value!r}")
+        return {"status": PENDING, "hold": f"its {key} is {value!r}, which is none we know"}
+
+    def _is(self, key: str, kind: type) -> bool:
+        return isinstance(self.source.get(self.dialect.key(key)), kind)
+
+    def field(self, key: str, field: str) -> dict[str, Any]:
+        value = self.source[self.dialect.key(key)]
+        if not _FITS[field](value):
+            self.notices.append(f"{self.dialect.key(key)} is not of its type and is ignored")
+            return {}
+        if field == "owner":
+            return {"owner": value or None}
+        return {field: tuple(value) if isinstance(value, list) else value}
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_notes(value: Any) -> bool:
+    def well_formed(note: Any) -> bool:
+        return isinstance(note, dict) and all(isinstance(note.get(key), str) for key in ("at", "by", "text"))
+
+    return isinstance(value, list) and all(well_formed(note) for note in value)
+
+
+def _is_priority(value: Any) -> bool:
+    return _is_count(value) and value <= 4
+
+
+_FITS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(KEYS.values(), _is_text),
+    **dict.fromkeys(("labels", "products", "checks", "options"), _is_texts),
+    **dict.fromkeys(("evidence", "metadata"), _is_object),
+    **dict.fromkeys(("attempts", "epoch", "rev"), _is_count),
+    "priority": _is_priority,
+    "notes": _is_notes,
+}
+
+
+def _time(value: Any) -> str | None:
+    """A time of any kind seen in the wild as RFC 3339 UTC: ISO text, naive text (taken as UTC), seconds since 1970."""
+    from datetime import UTC, datetime  # imported late: only files of other programs need it
+
+    try:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
+            moment = datetime.fromtimestamp(value, UTC)
+        elif isinstance(value, str):
+            moment = datetime.fromisoformat(value)
+            moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        else:
+            return None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
+
+
+def new_file(task: Task) -> dict[str, Any]:
+    """The object of a task that we create: the first six keys always, the others when set."""
+    values = {key: _stored(getattr(task, field)) for key, field in KEYS.items()}
+    unset: tuple[Any, ...] = (None, [], {}, "", 0)
+    return {
+        key: value
+        for key, value in values.items()
+        if key in ALWAYS or key == "rev" or (value != DEFAULT_PRIORITY if key == "priority" else value not in unset)
+    }
+
+
+def differences(
+    old: Task, new: Task, raw: Mapping[str, Any], numeric: Callable[[str], bool]
+) -> tuple[dict[str, Any], list[str]]:
+    """What to set and what to remove in the file of `old`, so that it says what `new` does.
+
+    raw: the file's object. numeric: whether the id of a task is a number in that task's own file.
+    """
+    dialect = DIALECTS[old.dialect]
+    changed: dict[str, Any] = {}
+    removed: list[str] = []
+    if (old.status, old.hold) != (new.status, new.hold):
+        changed[dialect.key("status")] = _status_value(dialect, old, new, raw)
+    for key, field in KEYS.items():
+        value = getattr(new, field)
+        if key == "status" or getattr(old, field) == value or (old.dialect != OURS and key in BOOKKEEPING):
+            continue
+        theirs = dialect.key(key)
+        if key == "owner" and value is None:
+            _clear_owner(dialect, raw, changed, removed)
+        elif key == "blockedBy":
+            changed[theirs] = [int(i) if numeric(i) else i for i in value]
+        elif value in (None, (), {}, "") and key not in ALWAYS:
+            removed.append(theirs)
+        else:
+            changed[theirs] = _stored(value)
+    if old.blocks != new.blocks:
+        changed["blocks"] = [int(i) if numeric(i) else i for i in new.blocks]
+    return {key: value for key, value in changed.items() if key not in raw or raw[key] != value}, removed
+
+
+def _stored(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _status_value(dialect: Dialect, old: Task, new: Task, raw: Mapping[str, Any]) -> str:
+    current = raw.get(dialect.key("status"))
+    if dialect.name == RESEARCH and new.status == PENDING and new.hold is not None:
+        return "blocked"
+    same_word = old.status == new.status and isinstance(current, str) and READ_STATUS.get(current) == new.status
+    return str(current) if same_word else dialect.statuses.get(new.status, new.status)
+
+
+def _clear_owner(dialect: Dialect, raw: Mapping[str, Any], changed: dict[str, Any], removed: list[str]) -> None:
+    """Nobody, in the form that the file has for it."""
+    key = dialect.key("owner")
+    if dialect.no_owner is ABSENT:
+        removed.append(key)
+    elif raw.get(key) != dialect.no_owner:
+        changed[key] = dialect.no_owner
+
+
+def key_order(dialect_name: str) -> list[str]:
+    """Their keys in our order: an added key goes after its predecessor here."""
+    return [DIALECTS[dialect_name].key(key) for key in KEYS]

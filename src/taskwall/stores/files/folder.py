@@ -1,0 +1,113 @@
+"""The tasks of a `.tasks/` folder: which file holds which task, and what is wrong with the files that hold none."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import unicodedata
+
+from ...core.model import Task, id_flaw
+from ...core.record import Record
+from .dialects import NotATask, read
+from .disk import NotPlain, Signature, read_text, signature
+from .patch import NotStrict, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SUFFIX = ".json"
+RACY_NS = 2_000_000_000
+"""A file changed this shortly before it was read may have changed again without a new time stamp."""
+
+_GUESSED_ID = re.compile(r'"(?:id|task_id)"\s*:\s*(?:"([^"\\]+)"|(\d+))')
+
+
+class Found(Record):
+    """One file and the task in it, or why there is none (`task.flaw`)."""
+
+    name: str
+    task: Task
+    seen: Signature
+    settled: bool  # the file was old enough when read for its signature to vouch for it
+
+
+class Folder:
+    """Reads the files of one folder; a file whose signature is unchanged is not read again by this process."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._known: dict[str, Found] = {}
+
+    def scan(self) -> tuple[dict[str, Task], dict[str, str]]:
+        """Every task by id, and the name of its file by id."""
+        self._known = {found.name: found for found in self._files()}
+        claimed: dict[str, list[Found]] = {}
+        for found in self._known.values():
+            if not found.task.flaw:
+                claimed.setdefault(found.task.id, []).append(found)
+        tasks: dict[str, Task] = {}
+        names: dict[str, str] = {}
+        for task_id, files in claimed.items():
+            tasks[task_id] = files[0].task if len(files) == 1 else _twins(task_id, [f.name for f in files])
+            names[task_id] = files[0].name
+        for found in self._known.values():
+            if found.task.flaw:
+                task = _placed(found, tasks)
+                tasks[task.id], names[task.id] = task, found.name
+        return tasks, names
+
+    def _files(self) -> Iterator[Found]:
+        try:
+            entries = list(os.scandir(self.path))
+        except FileNotFoundError:
+            return
+        for entry in sorted(entries, key=lambda e: e.name):
+            if entry.name.endswith(SUFFIX):
+                try:
+                    seen = signature(entry.stat(follow_symlinks=False))
+                    known = self._known.get(entry.name)
+                    yield known if known and known.settled and known.seen == seen else self._read(entry.name, seen)
+                except FileNotFoundError:  # removed since the folder was listed
+                    continue
+
+    def _read(self, name: str, seen: Signature) -> Found:
+        now = time.time_ns()
+        path = os.path.join(self.path, name)
+        text = ""
+        try:
+            text, found = read_text(path)
+            seen = signature(found)
+            task = read(parse(text))
+        except NotPlain as flaw:
+            text, task = flaw.text, _broken(name, flaw.text, str(flaw))
+        except NotStrict as flaw:
+            task = _broken(name, text, f"{flaw.line}: {flaw}" if flaw.line else str(flaw))
+        except NotATask as flaw:
+            task = _broken(name, text, str(flaw))
+        return Found(name, task, seen, settled=max(seen[:2]) < now - RACY_NS)
+
+
+def _broken(name: str, text: str, flaw: str) -> Task:
+    guess = _GUESSED_ID.search(text)
+    guessed = (guess[1] or guess[2]) if guess else ""
+    task_id = guessed if guessed and not id_flaw(guessed) else _stem(name)
+    where = f"{name}:{flaw}" if flaw[:1].isdigit() else f"{name}: {flaw}"
+    return Task(task_id, subject=name, flaw=where)
+
+
+def _stem(name: str) -> str:
+    return unicodedata.normalize("NFC", name.removesuffix(SUFFIX))
+
+
+def _placed(found: Found, taken: Iterable[str]) -> Task:
+    """The broken task under an id that no readable file claims: a guess must not hide a healthy task."""
+    candidates = (found.task.id, _stem(found.name), found.name)
+    return found.task.replace(id=next((i for i in candidates if i not in taken), f"{found.name} (unreadable)"))
+
+
+def _twins(task_id: str, names: list[str]) -> Task:
+    return Task(
+        task_id, subject=names[0], flaw=f"{' and '.join(names)} both claim the id {task_id}; rename one of the ids"
+    )

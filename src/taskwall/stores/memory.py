@@ -1,0 +1,66 @@
+"""A board in memory: for trying things out, dry runs and tests."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from threading import RLock
+
+from ..core.model import BY_HAND, LAPSED, LIVE, Settings
+from ..core.view import View
+from .base import Txn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from ..core.model import Claim, Task
+
+
+class MemoryStore:
+    """Keeps tasks for as long as the process lives. `monotonic`: seconds, by which leases lapse."""
+
+    def __init__(
+        self,
+        tasks: Iterable[Task] = (),
+        settings: Settings | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.settings = settings or Settings()
+        self._tasks = {task.id: task for task in tasks}
+        self._claims: dict[str, Claim] = {}
+        self._deadlines: dict[str, float] = {}
+        self._events: list[dict[str, Any]] = []
+        self._monotonic = monotonic
+        self._lock = RLock()
+
+    def read(self) -> View:
+        """A view of the board as it is now."""
+        with self._lock:
+            return View(
+                self._tasks.values(), {i: self._judged(claim) for i, claim in self._claims.items()}, self.settings
+            )
+
+    @contextmanager
+    def write(self) -> Iterator[Txn]:
+        """A transaction; its changes are kept when the block ends without an exception."""
+        with self._lock:
+            txn = Txn(self.read())
+            yield txn
+            self._tasks.update(txn.changed)
+            for claim in txn.claimed.values():
+                self._claims[claim.task] = claim
+                self._deadlines[claim.task] = self._monotonic() + 60 * (claim.ttl or 0)
+            self._events += txn.log
+
+    def events(self, task_id: str | None = None) -> list[dict[str, Any]]:
+        """What happened, oldest first."""
+        with self._lock:
+            return [event for event in self._events if task_id in (None, event["task"])]
+
+    def _judged(self, claim: Claim) -> Claim:
+        if claim.ttl is None:
+            return claim.replace(lease=BY_HAND)
+        left = (self._deadlines[claim.task] - self._monotonic()) / 60
+        return claim.replace(lease=LIVE if left > 0 else LAPSED, left=max(left, 0.0))
