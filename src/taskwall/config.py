@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 
 from .board import Board
 from .core.errors import Invalid, Unwritable
 from .core.model import Actor, Settings, checked_line
 from .core.record import Record
+from .stores.files.dialects import read
 from .stores.files.disk import NotPlain, read_text
+from .stores.files.patch import parse
 from .stores.files.store import FileStore
 
 TYPE_CHECKING = False
@@ -122,19 +125,35 @@ def find_board(given: str | None, env: Mapping[str, str], cwd: str) -> Location:
 def _asked(asked: str, why: str, repository: Repository | None, cwd: str) -> Location:
     if "://" in asked:
         raise Invalid(f"{why}: {asked.partition('://')[0]}:// boards are not supported", next="name a folder")
-    path = os.path.realpath(os.path.join(cwd, os.path.expanduser(asked)))
+    path = os.path.abspath(os.path.join(cwd, os.path.expanduser(asked)))
     inner = os.path.join(path, FOLDER)
     is_board = os.path.basename(path) == FOLDER or (not os.path.isdir(inner) and _holds_tasks(path))
     board = path if is_board else inner
-    if not os.path.isdir(os.path.dirname(board)):
-        raise Invalid(f"{why}: {os.path.dirname(board)} is no folder", next="name an existing folder")
-    holder = os.path.dirname(board)
+    holder = os.path.realpath(os.path.dirname(board))
+    if not os.path.isdir(holder):
+        raise Invalid(f"{why}: {holder} is no folder", next="name an existing folder")
     root = repository.top if repository and repository.main == holder else holder
-    return Location(board, why, root, os.path.isdir(board))
+    return Location(os.path.realpath(board), why, root, os.path.isdir(board))
 
 
 def _holds_tasks(path: str) -> bool:
-    return os.path.isdir(path) and any(name.endswith(".json") for name in os.listdir(path))
+    """Whether a folder of another name is a board: a task lies in it, and not just any JSON."""
+    try:
+        names = sorted(name for name in os.listdir(path) if name.endswith(".json"))
+    except OSError:
+        return False
+    return any(_is_task(os.path.join(path, name)) for name in names[:MAX_LOOKED_AT])
+
+
+MAX_LOOKED_AT = 50
+"""How many files of a folder are read to see whether it is a board."""
+
+
+def _is_task(path: str) -> bool:
+    try:
+        return bool(read(parse(read_text(path)[0])).id)
+    except (OSError, ValueError):  # NotPlain, NotStrict and NotATask are such
+        return False
 
 
 def _beside_bare(repository: Repository) -> Location:
@@ -205,7 +224,7 @@ def read_settings(board: str) -> Settings:
     mend = f"mend {path}"
     try:
         found = tomllib.loads(read_text(path)[0])
-    except (NotPlain, tomllib.TOMLDecodeError) as error:
+    except (OSError, NotPlain, tomllib.TOMLDecodeError, RecursionError) as error:
         raise Invalid(f"{path} cannot be read: {error}", next=mend) from None
     for key, (fits, wanted) in _SETTINGS.items():
         if key in found and not fits(found[key]):
@@ -215,7 +234,7 @@ def read_settings(board: str) -> Settings:
 
 
 def _is_number(value: Any, least: float) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= least
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value < math.inf
 
 
 _SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -230,6 +249,8 @@ _SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
 def open_board(location: Location, actor: Actor, *, make: bool = False) -> Board:
     """The board at a location, for one actor. Raises Invalid when there is none and it is not to be made."""
     if not location.exists:
+        if os.path.lexists(location.path):
+            raise Invalid(f"{location.path} is not a folder", next="name another board: --board PATH")
         if not make:
             raise Invalid(
                 f"there is no board: {location.path} does not exist ({location.why})",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 
+from .core.errors import Invalid
+from .core.model import checked_glob
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,14 +21,30 @@ def find_products(root: str, globs: Sequence[str]) -> tuple[dict[str, int], tupl
     found: dict[str, int] = {}
     missing = []
     for pattern in globs:
-        # A name with brackets in it is a name before it is a pattern.
-        names = (
-            [pattern] if os.path.exists(os.path.join(root, pattern)) else glob(pattern, root_dir=root, recursive=True)
-        )
-        found |= {name: os.path.getsize(os.path.join(root, name)) for name in sorted(names)[:MAX_RECORDED]}
-        if not names:
+        names: list[str] = []
+        if _is_inside(pattern):
+            # A name with brackets in it is a name before it is a pattern.
+            names = [pattern, *glob(pattern, root_dir=root, recursive=True)]
+        sizes = {name: size for name in names if (size := _size(os.path.join(root, name))) is not None}
+        found |= {name: sizes[name] for name in sorted(sizes)[:MAX_RECORDED]}
+        if not sizes:
             missing.append(pattern)
     return found, tuple(missing)
+
+
+def _is_inside(pattern: str) -> bool:
+    """Whether a glob is one that a verb would have accepted: those in a file may come from anywhere."""
+    try:
+        return bool(checked_glob(pattern))
+    except Invalid:
+        return False
+
+
+def _size(path: str) -> int | None:
+    try:
+        return os.path.getsize(path)
+    except OSError:  # a link to nothing, or a file removed since
+        return None
 
 
 MAX_RECORDED = 50

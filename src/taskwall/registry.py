@@ -181,7 +181,7 @@ def bind(verb: Verb, arguments: Any) -> dict[str, Any]:
                 "; claim_task, complete_task and release_task change a status" if given in ("status", "state") else ""
             )
             raise Invalid(f"{verb.name} does not take {given!r}", next=f"it takes {taken}{hint}")
-        if value is not None and value != "":
+        if value is not None and (value != "" or params[name].required):
             bound[name] = _coerced(params[name].kind, value, f"{verb.name}: {params[name].public}")
     for param in verb.params:
         if param.required and param.name not in bound:
@@ -190,15 +190,16 @@ def bind(verb: Verb, arguments: Any) -> dict[str, Any]:
 
 
 def _as_object(verb_name: str, arguments: Any) -> Mapping[str, Any]:
-    if arguments in (None, ""):
-        return {}
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments)
-        except ValueError:
-            raise Invalid(f"{verb_name}: the arguments are not JSON", next="send one JSON object") from None
+    for _ in range(2):  # some endpoints encode twice
+        if isinstance(arguments, str) and arguments:
+            try:
+                arguments = json.loads(arguments)
+            except (ValueError, RecursionError):
+                raise Invalid(f"{verb_name}: the arguments are not JSON", next="send one JSON object") from None
     if isinstance(arguments, list) and verb_name == "create_tasks":
         return {"tasks": arguments}
+    if arguments in (None, ""):
+        return {}
     if not isinstance(arguments, dict):
         raise Invalid(f"{verb_name}: the arguments are not a JSON object", next="send one JSON object")
     return arguments

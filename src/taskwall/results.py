@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .core.errors import EXITS
-from .core.model import DEFAULT_PRIORITY, IN_PROGRESS, KEYS
+from .core.model import ALWAYS, DEFAULT_PRIORITY, IN_PROGRESS, KEYS
 from .core.record import Record
 from .core.state import Waiting, open_waits, reservation, state
 
@@ -141,17 +141,24 @@ class Graph(Answer):
     finished: int = 0
 
 
+class Place(Answer):
+    """Which board is in use and why, and who acts on it. made: it was made just now."""
+
+    path: str
+    why: str
+    exists: bool
+    made: bool
+    actor: str
+    session: str
+
+
 def stored(task: Task) -> dict[str, Any]:
-    """The task's keys as our own files have them, the unset ones left out."""
+    """The task's keys as our own files have them: the first six always, the others when set."""
     found: dict[str, Any] = {}
     for key, field in KEYS.items():
         value = getattr(task, field)
         value = list(value) if isinstance(value, tuple) else value
-        default = DEFAULT_PRIORITY if field == "priority" else None
-        if (
-            field in ("id", "subject", "status", "owner")
-            or key == "blockedBy"
-            or value not in (default, None, [], {}, "", 0)
-        ):
+        unset = (DEFAULT_PRIORITY,) if field == "priority" else (None, [], {}, "", 0)
+        if key in ALWAYS or value not in unset:
             found[key] = value
     return found

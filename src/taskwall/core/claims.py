@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from .model import Claim, Task
 
 
-def settle(task: Task, entry: Claim | None) -> Task:
-    """The task as it stands, given what its file says and the latest claim known on this machine."""
+def settle(task: Task, entry: Claim | None, ended: int = 0) -> Task:
+    """The task as it stands, given what its file says and the latest claim known on this machine.
+
+    ended: for files of other programs, the latest epoch of a claim that was made by hand, once that is over.
+    """
     if task.closed or task.flaw:
-        return task if entry is None else task.replace(epoch=max(task.epoch, entry.epoch))
+        known = max(entry.epoch if entry else 0, ended)
+        return task.replace(epoch=known) if known > task.epoch else task
     if not task.gated:
-        return _settle_dialect(task, entry)
+        return _settle_dialect(task, entry, ended)
     if entry is None or entry.epoch <= task.epoch:
         return task
     notice = f"its file was taken back to before claim {entry.epoch} (a checkout or an edit)"
@@ -28,11 +32,12 @@ def settle(task: Task, entry: Claim | None) -> Task:
     return task.replace(status=PENDING, owner=entry.reserved) if task.status == IN_PROGRESS else task
 
 
-def _settle_dialect(task: Task, entry: Claim | None) -> Task:
+def _settle_dialect(task: Task, entry: Claim | None, ended: int) -> Task:
     """Files of other programs have no epoch: the entry's counts, and only their status tells a claim from its end."""
-    if entry is None:
-        return task.replace(epoch=1) if task.status == IN_PROGRESS else task
-    if entry.open and task.status == PENDING and entry.lease == LIVE:
-        return task.replace(status=IN_PROGRESS, owner=entry.actor, epoch=entry.epoch)
-    unknown_claim = task.status == IN_PROGRESS and not entry.open
-    return task.replace(epoch=entry.epoch + unknown_claim)
+    known = max(entry.epoch if entry else 0, ended)
+    if entry and entry.open and entry.epoch == known:
+        if task.status == PENDING and entry.lease == LIVE:
+            return task.replace(status=IN_PROGRESS, owner=entry.actor, epoch=known)
+        return task.replace(epoch=known)
+    unknown_claim = task.status == IN_PROGRESS
+    return task.replace(epoch=known + unknown_claim) if known or unknown_claim else task

@@ -49,14 +49,16 @@ class Refused(Exception):
     """A request that was not carried out; nothing was written.
 
     message: what was refused and why, for people and models. task: the id it is about. by: ids or actors in the way.
-    next: the next safe step; names a command, never another task to work on, never anything that destroys data.
+    next: the next safe step, `way_out` when not given; names a command, never another task to work on, never anything
+    that destroys data.
     """
 
     code = "invalid"
+    way_out = "correct that and repeat the command"
 
     def __init__(self, message: str, *, task: str | None = None, by: tuple[str, ...] = (), next: str = "") -> None:
         super().__init__(message)
-        self.message, self.task, self.by, self.next = message, task, by, next
+        self.message, self.task, self.by, self.next = message, task, by, next or self.way_out
 
     @property
     def exit(self) -> int:

@@ -21,10 +21,12 @@ class Record:
 
     __fields__: ClassVar[tuple[str, ...]] = ()
     __defaults__: ClassVar[dict[str, Any]] = {}
+    __names__: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
         own = tuple(name for name in cls.__annotations__ if not name.startswith("__"))
         cls.__fields__ = cls.__fields__ + own
+        cls.__names__ = frozenset(cls.__fields__)
         cls.__defaults__ = cls.__defaults__ | {name: cls.__dict__[name] for name in own if name in cls.__dict__}
 
     def __init__(self, *args: Any, **values: Any) -> None:
@@ -32,7 +34,11 @@ class Record:
         state.update(self.__defaults__)
         state.update(zip(self.__fields__, args, strict=False))
         state.update(values)
-        if len(state) != len(self.__fields__) or len(args) > len(self.__fields__):
+        if (
+            len(state) != len(self.__fields__)
+            or len(args) > len(self.__fields__)
+            or not self.__names__.issuperset(values)
+        ):
             wrong = set(self.__fields__) ^ set(state) or {"too many positional values"}
             raise TypeError(f"{type(self).__name__}: missing or unknown fields: {', '.join(sorted(wrong))}")
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .graph import cycle_through, natural, rings
-from .model import CANCELLED, COMPLETED, IN_PROGRESS, LAPSED, PENDING, WILD_HOLD, Settings
+from .model import CANCELLED, COMPLETED, IN_PROGRESS, LAPSED, PENDING, PERSONS, WILD_HOLD, Settings
 from .record import Record
 from .view import Overlay, age
 
@@ -65,7 +65,8 @@ def _open_wait(kind: str, task: Task) -> Reason:
 def is_lapsed(view: View, task: Task) -> bool:
     """Whether the task is in progress under a lease that nobody kept up."""
     claim = view.claim(task.id)
-    return task.status == IN_PROGRESS and claim is not None and claim.epoch == task.epoch and claim.lease == LAPSED
+    known = claim is not None and claim.open and claim.epoch == task.epoch
+    return task.status == IN_PROGRESS and known and claim is not None and claim.lease == LAPSED
 
 
 def attempts(view: View, task: Task) -> int:
@@ -83,9 +84,11 @@ def reservation(view: View, task: Task) -> str | None:
 
 def is_for(owner: str | None, actor: Actor, settings: Settings) -> bool:
     """Whether a task reserved for `owner` is for this actor: `name/1` works for `name`, any person is `user`."""
-    if owner is None or actor.name == owner or actor.name.startswith(f"{owner}/"):
+    if owner is None or actor.name == owner:
         return True
-    return owner in ("user", "human") and settings.is_person(actor.name)
+    if settings.is_person(owner):  # an agent called `user/1` is no person
+        return owner in PERSONS and settings.is_person(actor.name)
+    return actor.name.startswith(f"{owner}/")
 
 
 def _hold(view: View, task: Task) -> Reason | None:
@@ -150,6 +153,12 @@ def find_cycle(view: View, changed: Iterable[str]) -> list[str] | None:
         if member := next((i for i in ring if i in among), None):
             return cycle_through(member, lambda i: waits_for(view, i))
     return None
+
+
+def find_cycle_over(view: View, waiter: str, added: Iterable[str]) -> list[str] | None:
+    """A cycle of open work that one of these edges of `waiter` closes; one that was there before is none of theirs."""
+    still = set(added)
+    return cycle_through(waiter, lambda i: [w for w in waits_for(view, i) if i != waiter or w in still])
 
 
 def unblocked(before: View, after: View, changed: Iterable[str]) -> tuple[Task, ...]:

@@ -24,7 +24,12 @@ NEAR_IDS = 5
 
 def age(task: Task) -> tuple[object, ...]:
     """Sort key: tasks of unknown age first, then the older, then the natural order of ids."""
-    return (task.created_at or "", natural(task.id))
+    return (task.created_at or "", natural(task.id), task.id)  # `1` and `01` are the same number
+
+
+def _by_age(tasks: list[Task]) -> list[Task]:
+    # The order in which files were found is no order: every store gives the same answer.
+    return sorted(tasks, key=age) if len(tasks) > 1 else tasks
 
 
 class View:
@@ -65,7 +70,7 @@ class View:
                 children.setdefault(task.parent, []).append(task.id)
             for blocked_id in task.blocks:
                 blocked = self.get(blocked_id)
-                if blocked and task.id not in blocked.blocked_by:
+                if not blocked or task.id not in blocked.blocked_by:
                     wild.setdefault(blocked_id, []).append(task.id)
                     dependents.setdefault(task.id, []).append(blocked_id)
         return dependents, children, wild
@@ -77,15 +82,16 @@ class View:
 
     def blockers(self, task: Task) -> tuple[str, ...]:
         """The ids it waits for, known or not, without its children."""
-        return tuple(dict.fromkeys(task.blocked_by + tuple(self._links[2].get(task.id, ()))))
+        wild = self._links[2].get(task.id, ())
+        return tuple(dict.fromkeys([*task.blocked_by, *sorted(wild, key=natural)]))
 
     def dependents(self, task_id: str) -> list[Task]:
-        """The tasks that name this id as a blocker."""
-        return [task for i in self._links[0].get(task_id, ()) if (task := self.get(i))]
+        """The tasks that name this id as a blocker, oldest first."""
+        return _by_age([task for i in self._links[0].get(task_id, ()) if (task := self.get(i))])
 
     def children(self, task_id: str) -> list[Task]:
-        """The tasks whose parent this id is."""
-        return [task for i in self._links[1].get(task_id, ()) if (task := self.get(i))]
+        """The tasks whose parent this id is, oldest first."""
+        return _by_age([task for i in self._links[1].get(task_id, ()) if (task := self.get(i))])
 
     def behind(self, task: Task) -> list[Task]:
         """The open tasks that wait for this one: its dependents and its parent."""
@@ -99,7 +105,8 @@ class View:
 
     def held_by(self, actor: Actor) -> list[Task]:
         """The tasks in progress that this actor holds in this session."""
-        return [task for task in self if task.status == IN_PROGRESS and actor.holds(self.claim(task.id))]
+        begun = ((task, self.claim(task.id)) for task in self if task.status == IN_PROGRESS)
+        return [t for t, claim in begun if claim and claim.open and claim.epoch == t.epoch and actor.holds(claim)]
 
     def rank(self, task_id: str) -> int:
         """The length of the longest chain of open tasks that wait behind this one."""
@@ -110,7 +117,7 @@ class View:
 
         Raises UnknownTask with near ids, AmbiguousId with the matching ones.
         """
-        wanted = unicodedata.normalize("NFC", text.strip().strip("'\"`").lstrip("#"))
+        wanted = unicodedata.normalize("NFC", text.strip().strip("'\"`").lstrip("#").rstrip("…"))
         exact = self.get(wanted) or self.get(wanted.removeprefix("task_"))
         if exact:
             return exact
@@ -173,14 +180,14 @@ class Overlay(View):
         yield from (task for task in self.changed.values() if task.id not in self.below)
 
     def dependents(self, task_id: str) -> list[Task]:
-        """The tasks that name this id as a blocker."""
+        """The tasks that name this id as a blocker, oldest first."""
         kept = [t for t in self.below.dependents(task_id) if t.id not in self.changed]
-        return kept + [t for t in self.changed.values() if task_id in self.blockers(t)]
+        return _by_age(kept + [t for t in self.changed.values() if task_id in self.blockers(t)])
 
     def children(self, task_id: str) -> list[Task]:
-        """The tasks whose parent this id is."""
+        """The tasks whose parent this id is, oldest first."""
         kept = [t for t in self.below.children(task_id) if t.id not in self.changed]
-        return kept + [t for t in self.changed.values() if t.parent == task_id]
+        return _by_age(kept + [t for t in self.changed.values() if t.parent == task_id])
 
     def blockers(self, task: Task) -> tuple[str, ...]:
         """The ids it waits for, known or not, without its children."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import errors
 from ..model import IN_PROGRESS, PENDING, READ_ONLY_DIALECTS, checked_text
 from ..record import Record
-from ..state import find_cycle, open_waits, reservation, unblocked
+from ..state import open_waits, reservation, unblocked
 from ..view import Overlay
 
 TYPE_CHECKING = False
@@ -95,7 +95,9 @@ def holder(view: View, task: Task) -> str:
 def was_mine(view: View, task: Task, actor: Actor) -> bool:
     """Whether this actor and session held the task under an epoch that somebody else's has replaced."""
     claim = view.claim(task.id)
-    return claim is not None and any((name, session) == (actor.name, actor.session) for name, session, _ in claim.past)
+    if claim is None or actor.holds(claim):
+        return claim is not None and claim.open and claim.epoch < task.epoch
+    return any((name, session) == (actor.name, actor.session) for name, session, _ in claim.past)
 
 
 def is_mine(view: View, task: Task, actor: Actor, epoch: int | None) -> bool:
@@ -103,25 +105,42 @@ def is_mine(view: View, task: Task, actor: Actor, epoch: int | None) -> bool:
     if epoch is not None:
         return epoch == task.epoch
     claim = view.claim(task.id)
-    if claim and claim.epoch == task.epoch:
+    # A claim that has ended says nothing of a task that somebody since took by hand.
+    if claim and claim.epoch == task.epoch and (claim.open or task.status != IN_PROGRESS):
         return actor.holds(claim)
     return task.owner == actor.name
 
 
+def finished_by(view: View, task: Task, actor: Actor, epoch: int | None) -> bool:
+    """Whether the completed task was completed by this actor: under its claim, or as a person without one."""
+    claim = view.claim(task.id)
+    known = claim is not None and claim.epoch == task.epoch and claim.actor == task.owner
+    if epoch is not None and known:
+        return epoch == task.epoch
+    return task.owner == actor.name and (not known or actor.holds(claim))
+
+
 def superseded(view: View, task: Task) -> errors.Superseded:
+    claim = view.claim(task.id)
+    successor = claim.actor if claim and claim.epoch == task.epoch else task.owner
     now = f"{holder(view, task)} has it now" if task.status == IN_PROGRESS else f"it is {task.status} now"
+    taken = f"was taken over by {successor}" if successor and task.status != IN_PROGRESS else "was taken over"
     return errors.Superseded(
-        f"Superseded: your claim on {task.id} was taken over; {now} (epoch {task.epoch})",
+        f"Superseded: your claim on {task.id} {taken}; {now} (epoch {task.epoch})",
         task=task.id,
-        by=(task.owner,) if task.owner else (),
+        by=(successor,) if successor else (),
         next="stop working on it; `taskwall next` (next_actionable) offers other work",
     )
 
 
-def require_held(view: View, task: Task, actor: Actor, epoch: int | None) -> None:
-    """Let only the current holder pass. Raises Superseded, NotOwner, NotClaimed."""
+def require_current(view: View, task: Task, epoch: int | None) -> None:
     if epoch is not None and epoch < task.epoch:
         raise superseded(view, task)
+
+
+def require_held(view: View, task: Task, actor: Actor, epoch: int | None) -> None:
+    """Let only the current holder pass. Raises Superseded, NotOwner, NotClaimed."""
+    require_current(view, task, epoch)
     if task.status == IN_PROGRESS and is_mine(view, task, actor, epoch):
         return
     if epoch is None and was_mine(view, task, actor):
@@ -150,8 +169,8 @@ def given_back(view: View, task: Task, now: str, **changes: Any) -> Task:
     return written(task, now, status=PENDING, owner=reservation(view, task), **changes)
 
 
-def require_acyclic(view: View, changed: Sequence[str]) -> None:
-    if cycle := find_cycle(view, changed):
+def require_acyclic(cycle: Sequence[str] | None) -> None:
+    if cycle:
         raise errors.Cycle(
             f"this would close a cycle: {' → '.join(cycle)} (each waits for the next)",
             task=cycle[0],

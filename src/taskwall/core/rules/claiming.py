@@ -10,11 +10,13 @@ from .change import (
     closed,
     ended,
     event,
+    finished_by,
     given_back,
     holder,
     is_mine,
     note,
     require_clear,
+    require_current,
     require_held,
     require_open,
     require_writable,
@@ -33,11 +35,20 @@ if TYPE_CHECKING:
 
 
 def claim(
-    view: View, actor: Actor, task: Task, now: str, *, ttl: float | None = None, steal: bool = False, reason: str = ""
+    view: View,
+    actor: Actor,
+    task: Task,
+    now: str,
+    *,
+    ttl: float | None = None,
+    steal: bool = False,
+    reason: str = "",
+    anew: bool = False,
 ) -> Change:
     """pending or stale → in_progress, under the next epoch.
 
     ttl: minutes after which the claim lapses unless beaten; None for a claim by hand, which never does.
+    anew: the task was chosen for the actor, who did not ask for it by id; its own lapsed claim is then superseded too.
     Raises AlreadyClaimed, AlreadyResolved, Blocked, Held, Reserved, Busy, Invalid.
     """
     require_open(task)
@@ -46,7 +57,7 @@ def claim(
     held = view.claim(task.id)
     lapsed = is_lapsed(view, task)
     if task.status == IN_PROGRESS:
-        if actor.named and is_mine(view, task, actor, None):
+        if actor.named and is_mine(view, task, actor, None) and not (anew and lapsed):
             renewed = (
                 (held.replace(ttl=ttl or held.ttl),) if held and held.epoch == task.epoch and (ttl or held.ttl) else ()
             )
@@ -62,7 +73,7 @@ def claim(
             )
     _require_startable(view, actor, task)
     epoch = task.epoch + 1
-    past = held.past + (((held.actor, held.session, held.epoch),) if task.status == IN_PROGRESS else ()) if held else ()
+    past = held.past + (((held.actor, held.session, held.epoch),) if held.open else ()) if held else ()
     granted = Claim(
         task.id, epoch, actor.name, actor.session, now, reserved=reservation(view, task), ttl=ttl, past=past[-MAX_PAST:]
     )
@@ -126,14 +137,27 @@ def complete(
     Raises NotClaimed, Superseded, NotOwner, Blocked, ProductsMissing, Untrusted, AlreadyResolved.
     """
     require_writable(task)
-    if task.status == COMPLETED and is_mine(view, task, actor, epoch):
+    if task.status == COMPLETED and finished_by(view, task, actor, epoch):
         return Change(task, already=True)
-    if task.closed and not (epoch is not None and epoch < task.epoch) and not was_mine(view, task, actor):
+    require_current(view, task, epoch)
+    if task.closed and not was_mine(view, task, actor):
         require_open(task)
-    if task.status == PENDING and is_decision(view, task) and may_answer(view, actor, task):
-        return answer(view, actor, task, result, now)
-    require_held(view, task, actor, epoch)
+    deciding = is_decision(view, task) and may_answer(view, actor, task)
+    if task.status != PENDING or not deciding:
+        require_held(view, task, actor, epoch)
     require_clear(view, task)
+    changes: dict[str, Any] = {"evidence": evidence or task.evidence}
+    if products:
+        changes["products"] = tuple(dict.fromkeys([*task.products, *(checked_glob(glob) for glob in products)]))
+    _require_proof(task, missing)
+    if deciding:
+        return answer(view, actor, task, result, now, **changes)
+    if result:
+        changes["result"] = checked_text(result, "the result")
+    return closed(view, actor, task, COMPLETED, now, "complete", **changes)
+
+
+def _require_proof(task: Task, missing: Sequence[str]) -> None:
     if task.gated and task.checks:
         raise errors.Untrusted(
             f"{task.id} has checks, and this version runs no command out of a task file: {'; '.join(task.checks)}",
@@ -147,10 +171,6 @@ def complete(
             by=tuple(missing),
             next="make them, then complete it",
         )
-    changes: dict[str, Any] = {"result": checked_text(result, "the result")} if result else {}
-    if products:
-        changes["products"] = tuple(dict.fromkeys([*task.products, *(checked_glob(glob) for glob in products)]))
-    return closed(view, actor, task, COMPLETED, now, "complete", evidence=evidence or task.evidence, **changes)
 
 
 def release(

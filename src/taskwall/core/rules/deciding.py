@@ -11,11 +11,12 @@ from .change import (
     closed,
     ended,
     event,
+    given_back,
     require_clear,
+    require_current,
     require_held,
     require_open,
     require_writable,
-    superseded,
     written,
 )
 from .making import Edit, update
@@ -50,12 +51,11 @@ def ask(
 ) -> Change:
     """A decision for `user` becomes a blocker of the task, and the claim is released. Writes the decision first."""
     require_open(task)
-    if epoch is not None and epoch < task.epoch:
-        raise superseded(view, task)
+    require_current(view, task, epoch)
     question = checked_text(question, "the question").strip()
     if not question:
         raise errors.Invalid("the question is empty", task=task.id, next="say what the person is to decide")
-    first = question.splitlines()[0]
+    first = "".join(c if c.isprintable() else " " for c in question.splitlines()[0]).strip() or "a question"
     decision = Task(
         id=fresh_id,
         subject=first if len(first) <= MAX_SUBJECT else first[: MAX_SUBJECT - 1] + "…",
@@ -73,11 +73,14 @@ def ask(
     return change.replace(put=(decision, *change.put), events=(log, *change.events), also=(decision,))
 
 
-def answer(view: View, actor: Actor, task: Task, text: str, now: str) -> Change:
-    """Complete a decision, without a claim and whatever hold is on it. Raises Reserved, Blocked, Invalid."""
+def answer(view: View, actor: Actor, task: Task, text: str, now: str, **changes: Any) -> Change:
+    """Complete a decision, without a claim and whatever hold is on it. Raises Reserved, Blocked, Invalid.
+
+    changes: what else completing it changes.
+    """
     require_writable(task)
     text = checked_text(text, "the answer").strip()
-    if task.status == COMPLETED and task.answer == text and task.owner == actor.name:
+    if task.status == COMPLETED and (task.answer or "") == text and task.owner == actor.name:
         return Change(task, already=True)
     require_open(task)
     if not is_decision(view, task):
@@ -97,17 +100,18 @@ def answer(view: View, actor: Actor, task: Task, text: str, now: str) -> Change:
     if task.question and not text:
         raise errors.Invalid(f"{task.id} asks: {task.question}", task=task.id, next=f"`taskwall answer {task.id} TEXT`")
     require_clear(view, task)
-    changes = {"answer": text} if text else {}
+    changes |= {"answer": text} if text else {}
     return closed(view, actor, task, COMPLETED, now, "answer", owner=actor.name, hold=None, **changes)
 
 
 def hold(view: View, actor: Actor, task: Task, epoch: int | None, reason: str, now: str) -> Change:
     """Nobody may start the task until a person resumes it. One's own claim is released. Raises NotOwner."""
     require_open(task)
+    require_current(view, task, epoch)
     reason = checked_line(reason or f"held by {actor.name}", "the reason")
     if task.status == IN_PROGRESS and not is_lapsed(view, task):
         require_held(view, task, actor, epoch)
-    held = written(task, now, status=PENDING, owner=reservation(view, task), hold=reason)
+    held = given_back(view, task, now, hold=reason, attempts=attempts(view, task))
     return Change(held, put=(held,), claims=ended(view, task), events=(event(actor, now, "hold", held, reason=reason),))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import errors
 from ..model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING
-from ..state import is_lapsed, unblocked
+from ..state import find_cycle, is_lapsed, unblocked
 from ..view import Overlay
 from .change import (
     Change,
@@ -39,6 +39,7 @@ def cancel(
         return Change(task, already=True)
     if cascade and drop_edges:
         raise errors.Invalid("--cascade and --drop-edges exclude each other", task=task.id, next="choose one")
+    require_open(task)
     dependents = _open_dependents(view, [task])
     if dependents and not (cascade or drop_edges):
         raise errors.OpenDependents(
@@ -101,15 +102,30 @@ def reopen(view: View, actor: Actor, task: Task, now: str) -> Change:
     require_writable(task)
     if not task.closed:
         return Change(task, already=True)
-    entry = view.claim(task.id)
-    claimed = entry is not None and entry.epoch == task.epoch
-    owner = entry.reserved if claimed and entry else task.owner if view.settings.is_person(task.owner) else None
-    again = written(task, now, status=PENDING, owner=owner, completed_at=None, answer=None, result=None, evidence={})
+    again = written(
+        task,
+        now,
+        status=PENDING,
+        owner=_reserved_before(view, task),
+        completed_at=None,
+        answer=None,
+        result=None,
+        evidence={},
+    )
     require_parents(view, [again])
     after = Overlay(view, [again])
-    require_acyclic(after, [again.id])
+    require_acyclic(find_cycle(after, [again.id]))
     suspects = [t for t in _reliant(view, again) if t.status in (IN_PROGRESS, COMPLETED)]
     return Change(again, put=(again,), events=(event(actor, now, "reopen", again),), also=tuple(suspects))
+
+
+def _reserved_before(view: View, task: Task) -> str | None:
+    """For whom a finished task was before somebody took it."""
+    entry = view.claim(task.id)
+    if entry and entry.epoch == task.epoch and entry.actor == task.owner:
+        return entry.reserved
+    # Cancelled without a claim, its owner is still the one it is for; an agent that completed it is not.
+    return task.owner if task.status == CANCELLED or view.settings.is_person(task.owner) else None
 
 
 def _reliant(view: View, task: Task) -> list[Task]:
@@ -117,7 +133,8 @@ def _reliant(view: View, task: Task) -> list[Task]:
     found: dict[str, Task] = {}
     todo = [task]
     for each in todo:
-        for dependent in view.dependents(each.id):
+        parent = view.get(each.parent) if each.parent else None
+        for dependent in [*view.dependents(each.id), *([parent] if parent else [])]:
             if dependent.status in (IN_PROGRESS, COMPLETED) and dependent.id not in found and not dependent.flaw:
                 found[dependent.id] = dependent
                 todo.append(dependent)

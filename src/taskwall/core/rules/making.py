@@ -15,7 +15,7 @@ from ..model import (
     checked_text,
 )
 from ..record import Record
-from ..state import open_waits, reservation, unblocked
+from ..state import find_cycle, find_cycle_over, open_waits, reservation, unblocked
 from ..view import Overlay
 from .change import (
     Change,
@@ -25,6 +25,7 @@ from .change import (
     is_mine,
     note,
     require_acyclic,
+    require_current,
     require_open,
     require_parents,
     require_writable,
@@ -88,9 +89,11 @@ def create(
         raise errors.Invalid("no tasks were given", next="give at least one with a subject")
     ids: list[str] = []
     local: dict[str, str] = {}
+    keys: dict[str, str] = {}
     for draft, fresh in zip(drafts, fresh_ids, strict=True):
-        known = view.by_key(draft.key) if draft.key else None
-        ids.append(known.id if known else checked_id(draft.id) if draft.id else fresh)
+        known = view.by_key(draft.key.strip()) if draft.key else None
+        own = known.id if known else checked_id(draft.id) if draft.id else fresh
+        ids.append(keys.setdefault(draft.key.strip(), own) if draft.key else own)
         if draft.ref:
             if draft.ref in local:
                 raise errors.Invalid(f"two tasks of this plan have the ref {draft.ref!r}", next="give each its own")
@@ -102,7 +105,7 @@ def create(
         if task:
             after.put(task)
     require_parents(after, after.changed.values())
-    require_acyclic(after, list(after.changed))
+    require_acyclic(find_cycle(after, list(after.changed)))
     events = tuple(event(actor, str(t.created_at), "create", t, subject=t.subject) for t in after.changed.values())
     first = after.get(ids[0])
     assert first is not None
@@ -113,7 +116,7 @@ def create(
 
 def _drafted(view: Overlay, actor: Actor, draft: Draft, task_id: str, local: dict[str, str], now: str) -> Task | None:
     """The task of a draft, its references still unchecked; None when its key is known."""
-    if draft.key and view.by_key(draft.key):
+    if draft.key and view.by_key(draft.key.strip()):
         return None
     if view.get(task_id):
         raise errors.Invalid(
@@ -162,8 +165,7 @@ def _release_own_parents(view: View, after: Overlay, actor: Actor, change: Chang
 def update(view: View, actor: Actor, task: Task, edit: Edit, epoch: int | None, now: str) -> Change:
     """Change fields, notes, metadata and edges. Raises Invalid, UnknownTask, Cycle, Superseded, AlreadyResolved."""
     require_writable(task)
-    if epoch is not None and epoch < task.epoch:
-        raise superseded(view, task)
+    require_current(view, task, epoch)
     if task.status == IN_PROGRESS and not is_mine(view, task, actor, epoch) and was_mine(view, task, actor):
         raise superseded(view, task)
     fields = _edited_fields(view, actor, task, edit, now)
@@ -180,8 +182,9 @@ def update(view: View, actor: Actor, task: Task, edit: Edit, epoch: int | None, 
         return Change(task, already=True)
     after = Overlay(view, [task.replace(**changes), *unlinked])
     require_parents(after, [task.replace(**changes)] if "parent" in changes else [])
-    if "blocked_by" in changes or "parent" in changes:
-        require_acyclic(after, [task.id])
+    require_acyclic(find_cycle_over(after, task.id, set(changes.get("blocked_by", ())) - set(task.blocked_by)))
+    if changes.get("parent"):
+        require_acyclic(find_cycle_over(after, changes["parent"], [task.id]))
     edited = written(task, now, **changes) if changes else task
     change = Change(
         edited,

@@ -1,4 +1,4 @@
-"""Task files that other programs wrote, read into `Task` and written back in their own keys and values.
+"""Task files, ours and those that other programs wrote, read into `Task`. How they are written back: `changes`.
 
 What each looks like: DESIGN section 2 and its Dialects paragraph. A file with `rev` is ours.
 """
@@ -6,10 +6,8 @@ What each looks like: DESIGN section 2 and its Dialects paragraph. A file with `
 from __future__ import annotations
 
 from ...core.model import (
-    ALWAYS,
     CANCELLED,
     COMPLETED,
-    DEFAULT_PRIORITY,
     IN_PROGRESS,
     KEYS,
     PENDING,
@@ -67,6 +65,11 @@ DIALECTS = {
     )
 }
 
+OUR_KEYS = {
+    name: {dialect.key(key): key for key in KEYS} | {dialect.key("blocks"): "id"} for name, dialect in DIALECTS.items()
+}
+"""By dialect: their key → ours. `blocks`, which we never store, is read before the others, like the id."""
+
 READ_STATUS = {status: status for status in STATUSES} | {"done": COMPLETED, "deleted": CANCELLED}
 
 
@@ -96,7 +99,7 @@ def recognise(raw: Mapping[str, Any]) -> str:
 def read(raw: Mapping[str, Any]) -> Task:
     """The task in an object. Raises NotATask when its id, subject or blockers are no such things."""
     dialect = DIALECTS[recognise(raw)]
-    source = {"id": raw["id"], **raw["TaskPayload"]} if dialect.name == NESTED else raw
+    source = _unnested(raw) if dialect.name == NESTED else raw
     reader = _Reader(dialect, source)
     number = source[dialect.key("id")]
     fields: dict[str, Any] = {
@@ -108,22 +111,30 @@ def read(raw: Mapping[str, Any]) -> Task:
         "dialect": dialect.name,
     }
     fields |= reader.status()
-    for key, field in KEYS.items():
-        if field not in fields and (dialect.name == OURS or key not in BOOKKEEPING) and reader.has(key):
-            fields |= reader.field(key, field)
+    extra = {}
+    for theirs, value in source.items():
+        key = OUR_KEYS[dialect.name].get(theirs)
+        if key is None:
+            extra[theirs] = value
+        elif value is not None and KEYS[key] not in fields and (dialect.name == OURS or key not in BOOKKEEPING):
+            fields |= reader.field(key, KEYS[key])
     if dialect.name != OURS:
         fields["created_at"] = _time(source.get("createdAt", source.get("created_at")))
-    ours = {dialect.key(key) for key in KEYS} | {"blocks"}
-    fields["extra"] = {key: value for key, value in source.items() if key not in ours}
-    task = Task(**fields, notices=tuple(reader.notices))
-    return task.replace(notices=(*task.notices, *_oddities(task)))
+    oddities = _oddities(fields["id"], fields["status"], fields.get("owner"), fields["blocked_by"])
+    return Task(**fields, extra=extra, notices=(*reader.notices, *oddities))
 
 
-def _oddities(task: Task) -> list[str]:
+def _unnested(raw: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(raw["TaskPayload"], dict):
+        raise NotATask("its TaskPayload is not an object")
+    return raw["TaskPayload"] | {"id": raw["id"]}
+
+
+def _oddities(task_id: str, status: str, owner: str | None, blocked_by: tuple[str, ...]) -> list[str]:
     found = []
-    if task.status == IN_PROGRESS and task.owner is None:
+    if status == IN_PROGRESS and owner is None:
         found.append("in progress without an owner")
-    if task.id in task.blocked_by:
+    if task_id in blocked_by:
         found.append("waits for itself")
     return found
 
@@ -133,9 +144,6 @@ class _Reader:
 
     def __init__(self, dialect: Dialect, source: Mapping[str, Any]) -> None:
         self.dialect, self.source, self.notices = dialect, source, list[str]()
-
-    def has(self, key: str) -> bool:
-        return self.source.get(self.dialect.key(key)) is not None
 
     def id(self, value: Any) -> str:
         if isinstance(value, bool) or not isinstance(value, (str, int)):
@@ -175,11 +183,13 @@ class _Reader:
 
     def field(self, key: str, field: str) -> dict[str, Any]:
         value = self.source[self.dialect.key(key)]
-        if not _FITS[field](value):
+        if not fits(field, value):
             self.notices.append(f"{self.dialect.key(key)} is not of its type and is ignored")
             return {}
         if field == "owner":
             return {"owner": value or None}
+        if field == "parent":
+            return {"parent": str(value)}
         return {field: tuple(value) if isinstance(value, list) else value}
 
 
@@ -215,6 +225,8 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("labels", "products", "checks", "options"), _is_texts),
     **dict.fromkeys(("evidence", "metadata"), _is_object),
     **dict.fromkeys(("attempts", "epoch", "rev"), _is_count),
+    "blocked_by": lambda value: isinstance(value, list),  # `_Reader.ids` has looked into it
+    "parent": lambda value: _is_text(value) or _is_count(value),
     "priority": _is_priority,
     "notes": _is_notes,
 }
@@ -237,68 +249,6 @@ def _time(value: Any) -> str | None:
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
-def new_file(task: Task) -> dict[str, Any]:
-    """The object of a task that we create: the first six keys always, the others when set."""
-    values = {key: _stored(getattr(task, field)) for key, field in KEYS.items()}
-    unset: tuple[Any, ...] = (None, [], {}, "", 0)
-    return {
-        key: value
-        for key, value in values.items()
-        if key in ALWAYS or key == "rev" or (value != DEFAULT_PRIORITY if key == "priority" else value not in unset)
-    }
-
-
-def differences(
-    old: Task, new: Task, raw: Mapping[str, Any], numeric: Callable[[str], bool]
-) -> tuple[dict[str, Any], list[str]]:
-    """What to set and what to remove in the file of `old`, so that it says what `new` does.
-
-    raw: the file's object. numeric: whether the id of a task is a number in that task's own file.
-    """
-    dialect = DIALECTS[old.dialect]
-    changed: dict[str, Any] = {}
-    removed: list[str] = []
-    if (old.status, old.hold) != (new.status, new.hold):
-        changed[dialect.key("status")] = _status_value(dialect, old, new, raw)
-    for key, field in KEYS.items():
-        value = getattr(new, field)
-        if key == "status" or getattr(old, field) == value or (old.dialect != OURS and key in BOOKKEEPING):
-            continue
-        theirs = dialect.key(key)
-        if key == "owner" and value is None:
-            _clear_owner(dialect, raw, changed, removed)
-        elif key == "blockedBy":
-            changed[theirs] = [int(i) if numeric(i) else i for i in value]
-        elif value in (None, (), {}, "") and key not in ALWAYS:
-            removed.append(theirs)
-        else:
-            changed[theirs] = _stored(value)
-    if old.blocks != new.blocks:
-        changed["blocks"] = [int(i) if numeric(i) else i for i in new.blocks]
-    return {key: value for key, value in changed.items() if key not in raw or raw[key] != value}, removed
-
-
-def _stored(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _status_value(dialect: Dialect, old: Task, new: Task, raw: Mapping[str, Any]) -> str:
-    current = raw.get(dialect.key("status"))
-    if dialect.name == RESEARCH and new.status == PENDING and new.hold is not None:
-        return "blocked"
-    same_word = old.status == new.status and isinstance(current, str) and READ_STATUS.get(current) == new.status
-    return str(current) if same_word else dialect.statuses.get(new.status, new.status)
-
-
-def _clear_owner(dialect: Dialect, raw: Mapping[str, Any], changed: dict[str, Any], removed: list[str]) -> None:
-    """Nobody, in the form that the file has for it."""
-    key = dialect.key("owner")
-    if dialect.no_owner is ABSENT:
-        removed.append(key)
-    elif raw.get(key) != dialect.no_owner:
-        changed[key] = dialect.no_owner
-
-
-def key_order(dialect_name: str) -> list[str]:
-    """Their keys in our order: an added key goes after its predecessor here."""
-    return [DIALECTS[dialect_name].key(key) for key in KEYS]
+def fits(field: str, value: Any) -> bool:
+    """Whether a stored value has the type of this field of `Task`."""
+    return _FITS[field](value)

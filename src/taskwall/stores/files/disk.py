@@ -48,12 +48,14 @@ def read_text(path: str) -> tuple[str, os.stat_result]:
         data = b""
         while len(data) <= MAX_BYTES and (part := os.read(fd, MAX_BYTES + 1 - len(data))):
             data += part
+    except OSError as error:
+        raise NotPlain(f"cannot be read: {error.strerror}") from None
     finally:
         os.close(fd)
     if data.startswith(b"\xef\xbb\xbf"):
         raise NotPlain("1: starts with a byte order mark", data.decode("utf-8", "replace"))
-    if not data.strip(b"\0 \r\n\t"):
-        raise NotPlain("the file is empty" if not data.strip() else "the file is all zero bytes")
+    if len(data) > MAX_BYTES:  # it grew while we read
+        raise NotPlain(f"larger than {MAX_BYTES // 1024} KiB")
     try:
         return data.decode(), found
     except UnicodeDecodeError as error:

@@ -7,6 +7,7 @@ import re
 import time
 import unicodedata
 
+from ...core.errors import Unreadable
 from ...core.model import Task, id_flaw
 from ...core.record import Record
 from .dialects import NotATask, read
@@ -21,6 +22,7 @@ SUFFIX = ".json"
 RACY_NS = 2_000_000_000
 """A file changed this shortly before it was read may have changed again without a new time stamp."""
 
+_LINE = re.compile(r"\d+: ")
 _GUESSED_ID = re.compile(r'"(?:id|task_id)"\s*:\s*(?:"([^"\\]+)"|(\d+))')
 
 
@@ -63,6 +65,10 @@ class Folder:
             entries = list(os.scandir(self.path))
         except FileNotFoundError:
             return
+        except OSError as error:
+            raise Unreadable(
+                f"the board {self.path} cannot be read: {error.strerror}", next=f"look at what {self.path} is"
+            ) from None
         for entry in sorted(entries, key=lambda e: e.name):
             if entry.name.endswith(SUFFIX):
                 try:
@@ -71,6 +77,15 @@ class Folder:
                     yield known if known and known.settled and known.seen == seen else self._read(entry.name, seen)
                 except FileNotFoundError:  # removed since the folder was listed
                     continue
+
+    def read_again(self, name: str) -> Task | None:
+        """The task in one file as it is now, None when the file is gone."""
+        try:
+            found = self._read(name, (0, 0, 0, 0))
+        except FileNotFoundError:
+            return None
+        self._known[name] = found
+        return found.task
 
     def _read(self, name: str, seen: Signature) -> Found:
         now = time.time_ns()
@@ -90,10 +105,12 @@ class Folder:
 
 
 def _broken(name: str, text: str, flaw: str) -> Task:
+    # A file name may be no text at all, and this one is shown.
+    name = name.encode("utf-8", "backslashreplace").decode()
     guess = _GUESSED_ID.search(text)
     guessed = (guess[1] or guess[2]) if guess else ""
     task_id = guessed if guessed and not id_flaw(guessed) else _stem(name)
-    where = f"{name}:{flaw}" if flaw[:1].isdigit() else f"{name}: {flaw}"
+    where = f"{name}:{flaw}" if _LINE.match(flaw) else f"{name}: {flaw}"
     return Task(task_id, subject=name, flaw=where)
 
 
@@ -103,8 +120,9 @@ def _stem(name: str) -> str:
 
 def _placed(found: Found, taken: Iterable[str]) -> Task:
     """The broken task under an id that no readable file claims: a guess must not hide a healthy task."""
-    candidates = (found.task.id, _stem(found.name), found.name)
-    return found.task.replace(id=next((i for i in candidates if i not in taken), f"{found.name} (unreadable)"))
+    name = found.task.subject
+    candidates = (found.task.id, _stem(name), name)
+    return found.task.replace(id=next((i for i in candidates if i not in taken), f"{name} (unreadable)"))
 
 
 def _twins(task_id: str, names: list[str]) -> Task:

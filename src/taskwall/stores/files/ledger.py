@@ -1,7 +1,8 @@
 """The claim ledger, `.local/claims/`: one small file per task that was ever claimed on this machine.
 
-`{"claim": …, "lease": {"until", "boot"}, "book": …}`. Leases run on the monotonic clock of one boot, so that neither a
-changed wall clock nor a suspended machine burns one. `book` is what files of other programs never gain.
+`{"claim": …, "lease": {"until", "boot"}, "book": …, "free": …, "ended": n}`. Leases run on the monotonic clock of
+one boot, so that neither a changed wall clock nor a suspended machine burns one. `book` is what files of other programs
+never gain, `free` how one of them looked before the claim, `ended` the latest epoch there of a claim by hand.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import time
 
 from ...core.model import BY_HAND, KEYS, LAPSED, LIVE, Claim, Task
-from .dialects import BOOKKEEPING
+from .dialects import BOOKKEEPING, fits
 from .disk import NotPlain, Write, read_text
 from .patch import NotStrict, encode, parse
 
@@ -48,23 +49,36 @@ class Ledger:
     def get(self, task_id: str) -> Claim | None:
         """The latest claim on a task, its lease judged now."""
         entry = self._entry(task_id)
-        stored = entry.get("claim")
-        if not isinstance(stored, dict):
-            return None
-        try:
-            claim = Claim(**stored | {"past": tuple(tuple(each) for each in stored.get("past", ()))})
-        except TypeError:
-            return None
-        return self._judged(claim, entry.get("lease"))
+        claim = _claim(task_id, entry.get("claim"))
+        return claim and self._judged(claim, entry.get("lease"))
+
+    @property
+    def known(self) -> set[str]:
+        """The ids of all tasks that have an entry."""
+        return {name.removesuffix(".json") for name in self._names}
+
+    def free(self, task_id: str) -> dict[str, Any]:
+        """How the task's file looked before its claim, as `free_form` told it; empty when that was not seen."""
+        found = self._entry(task_id).get("free")
+        return found if isinstance(found, dict) else {}
+
+    def ended(self, task_id: str) -> int:
+        """The epoch of the latest claim that was made by hand and ended by a verb, 0 when there was none."""
+        found: Any = self._entry(task_id).get("ended")
+        return int(found) if fits("epoch", found) else 0
 
     def book(self, task: Task) -> Task:
         """A task of another program's file with what we remember of it."""
         booked = self._entry(task.id).get("book")
-        known = {name: value for name, value in booked.items() if name in BOOKED} if isinstance(booked, dict) else {}
-        return task.replace(**known) if known else task
+        if not isinstance(booked, dict):
+            return task
+        known = {name: value for name, value in booked.items() if name in BOOKED}
+        return task.replace(**{name: v for name, v in known.items() if v is None or fits(name, v)})
 
-    def writes(self, claims: dict[str, Claim], tasks: dict[str, Task]) -> list[Write]:
-        """The files to write for these claims, whose leases start now, and these tasks' bookkeeping."""
+    def writes(
+        self, claims: dict[str, Claim], tasks: dict[str, Task], free: dict[str, dict[str, Any]], ended: dict[str, int]
+    ) -> list[Write]:
+        """The files to write for these claims, whose leases start now, and for what these tasks' files never gain."""
         booked = {i: {name: getattr(t, name) for name in BOOKED} for i, t in tasks.items() if not t.gated}
         found = []
         for task_id in dict.fromkeys([*claims, *booked]):
@@ -75,6 +89,10 @@ class Ledger:
                 entry["lease"] = {"until": until, "boot": boot_id()} if claim.ttl is not None else None
             if task_id in booked:
                 entry["book"] = booked[task_id]
+            if task_id in free:
+                entry["free"] = free[task_id]
+            if task_id in ended:
+                entry["ended"] = ended[task_id]
             found.append(Write(self._file(task_id), encode(entry) + "\n"))
         return found
 
@@ -92,7 +110,32 @@ class Ledger:
         return self._read[task_id]
 
     def _judged(self, claim: Claim, lease: Any) -> Claim:
-        if not isinstance(lease, dict):
+        # A claim that has ended says nothing about who took the task since, by hand.
+        if not isinstance(lease, dict) or not claim.open:
             return claim.replace(lease=BY_HAND)
-        left = (lease.get("until", 0) - self._monotonic()) / 60 if lease.get("boot") == boot_id() else 0.0
+        until: Any = lease.get("until")
+        alive = _is_number(until) and lease.get("boot") == boot_id()
+        left = (until - self._monotonic()) / 60 if alive else 0.0
         return claim.replace(lease=LIVE if left > 0 else LAPSED, left=max(left, 0.0))
+
+
+def _claim(task_id: str, stored: Any) -> Claim | None:
+    """The claim in an entry. The file may be damaged, or come with a hostile repository: its types are checked."""
+    if not isinstance(stored, dict) or set(stored) != set(STORED) or stored["task"] != task_id:
+        return None
+    texts = all(isinstance(stored[name], str) for name in ("actor", "session", "since"))
+    options = isinstance(stored["reserved"], str | None) and (stored["ttl"] is None or _is_number(stored["ttl"]))
+    if not texts or not options or not fits("epoch", stored["epoch"]) or not isinstance(stored["open"], bool):
+        return None
+    past = stored["past"]
+    if not isinstance(past, list) or not all(_is_past(each) for each in past):
+        return None
+    return Claim(**stored | {"past": tuple((actor, session, epoch) for actor, session, epoch in past)})
+
+
+def _is_past(value: Any) -> bool:
+    return isinstance(value, list) and [type(part) for part in value] == [str, str, int]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -15,7 +15,7 @@ from ...core.errors import Locked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 DEADLINE = 10.0
 """Seconds to wait for another process before giving up."""
@@ -49,19 +49,28 @@ else:
 
 
 @contextlib.contextmanager
-def lock(path: str, deadline: float = DEADLINE) -> Iterator[None]:
-    """Hold the lock at `path` for the block. Raises Locked, naming the holder, after `deadline` seconds."""
+def lock(path: str, deadline: float = DEADLINE) -> Iterator[Callable[[], bool]]:
+    """Hold the lock at `path` for the block. Raises Locked, naming the holder, after `deadline` seconds.
+
+    Yields a question to ask before anything is written: whether the lock is still this one. Somebody who removes the
+    file lets the next process in beside us.
+    """
     fd = _acquire(path, time.monotonic() + deadline)
     try:
         os.ftruncate(fd, 0)
-        # For the message of somebody who waits in vain; nobody decides by it.
-        who = f"pid {os.getpid()} on {os.uname().nodename if hasattr(os, 'uname') else 'this host'}"
-        os.pwrite(fd, f"{who} since {time.strftime('%FT%TZ', time.gmtime())}".encode(), 0)
-        yield
+        os.pwrite(fd, _myself().encode("utf-8", "replace"), 0)
+        yield lambda: _is_at(fd, path)
     finally:
         # Explicitly, because a forked child that still has the descriptor would keep the lock.
         _unlock(fd)
         os.close(fd)
+
+
+def _myself() -> str:
+    """For the message of somebody who waits in vain; nobody decides by it."""
+    host = os.uname().nodename if hasattr(os, "uname") else "this host"
+    command = "".join(c if c.isprintable() else " " for c in " ".join(sys.argv)[:80])
+    return f"pid {os.getpid()} on {host} since {time.strftime('%FT%TZ', time.gmtime())}: {command}"
 
 
 def _acquire(path: str, until: float) -> int:
@@ -70,7 +79,7 @@ def _acquire(path: str, until: float) -> int:
         try:
             if _try(fd) and _is_at(fd, path):
                 return fd
-            holder = os.pread(fd, 200, 0).decode("utf-8", "replace")
+            holder = os.pread(fd, 400, 0).decode("utf-8", "replace")
         except BaseException:
             os.close(fd)
             raise

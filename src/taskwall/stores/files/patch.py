@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from json.decoder import scanstring  # type: ignore[attr-defined]
 
@@ -37,8 +38,10 @@ class NotStrict(ValueError):
 
 def parse(text: str) -> dict[str, Any]:
     """The object in this text. Raises NotStrict: duplicate keys, NaN, deep nesting, anything that is not JSON."""
+    if not text.strip("\0 \r\n\t"):
+        raise NotStrict("the file is all zero bytes" if "\0" in text else "the file is empty")
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
         raise NotStrict(_conflict(text) or error.msg, error.lineno) from None
     except RecursionError:
@@ -66,9 +69,16 @@ def _no_constant(name: str) -> None:
     raise NotStrict(f"{name} is not JSON")
 
 
+def _finite(digits: str) -> float:
+    # 1e999 is JSON, but what it is read as cannot be written back.
+    if (number := float(digits)) in (math.inf, -math.inf):
+        raise NotStrict(f"{digits} is too large a number")
+    return number
+
+
 def _conflict(text: str) -> str | None:
     markers = ("<<<<<<<", ">>>>>>>", "=======")
-    return "git conflict markers" if any(line.startswith(markers) for line in text.splitlines()) else None
+    return "git conflict markers" if any(line.startswith(markers) for line in text.split("\n")) else None
 
 
 def _depth(value: Any) -> int:
@@ -106,7 +116,8 @@ def patch(text: str, changes: Mapping[str, Any], removed: Iterable[str], order: 
     """Set and remove top-level keys of a JSON object in its text; everything else stays byte for byte.
 
     changes: new values by key; a value equal to the one there is not touched. order: where an added key goes, namely on
-    a line of its own after the nearest of its predecessors in this order. Layout follows that of the text.
+    a line of its own after the nearest of its predecessors in this order. Layout follows that of the text. Adding a key
+    and removing it again gives the text back.
     """
     current = parse(text)
     for key, value in changes.items():
@@ -115,7 +126,7 @@ def patch(text: str, changes: Mapping[str, Any], removed: Iterable[str], order: 
             text = _insert(text, here, key, value, order)
         elif json.dumps(current[key]) != json.dumps(value):
             span = here[key]
-            text = text[: span.start] + _encoded(value, _Layout(text, here)) + text[span.end :]
+            text = text[: span.start] + _replacement(text, here, span, value) + text[span.end :]
     for key in removed:
         here = spans(text)
         if key in here:
@@ -128,10 +139,11 @@ class _Layout:
 
     def __init__(self, text: str, here: dict[str, Span]) -> None:
         self.newline = "\r\n" if "\r\n" in text else "\n"
-        first = min(here.values(), key=lambda span: span.key_start, default=None)
-        before = text[text.index("{") + 1 : first.key_start] if first else "\n  "
-        self.indent = before.rpartition("\n")[2] if "\n" in before else None  # None: all on one line
+        first = next(iter(here.values()), None)
         self.colon = text[first.key_end : first.start] if first else ": "
+        before = (text[: span.key_start].rpartition("\n") for span in here.values())
+        # None: all on one line.
+        self.indent = next((line for _, newline, line in before if newline and not line.strip()), None)
 
 
 def encode(value: Any, indent: str | None = None) -> str:
@@ -146,25 +158,32 @@ def _encoded(value: Any, layout: _Layout) -> str:
     return (layout.newline + layout.indent).join(encode(value, layout.indent or "  ").split("\n"))
 
 
+def _replacement(text: str, here: dict[str, Span], span: Span, value: Any) -> str:
+    """The text of a new value; a list that somebody wrote on one line stays on one."""
+    old = text[span.start : span.end]
+    on_one_line = old[0] in "[{" and "\n" not in old and old[1:-1].strip()
+    return encode(value) if on_one_line else _encoded(value, _Layout(text, here))
+
+
 def _insert(text: str, here: dict[str, Span], key: str, value: Any, order: list[str]) -> str:
     layout = _Layout(text, here)
     entry = encode(key) + layout.colon + _encoded(value, layout)
     gap = " " if layout.indent is None else layout.newline + layout.indent
     before = order[: order.index(key)] if key in order else list(here)
     predecessor = next((name for name in reversed(before) if name in here), None)
-    if predecessor:
+    if predecessor is not None:
         at = here[predecessor].end
         return text[:at] + "," + gap + entry + text[at:]
-    at = text.index("{") + 1
-    comma = "," if here else ""
-    rest = text[at:] if here or layout.indent is None else layout.newline + text[at:].lstrip()
-    return text[:at] + (gap if layout.indent is not None else "") + entry + comma + rest
+    first = next(iter(here.values()), None)
+    at = first.key_start if first else text.index("{") + 1
+    return text[:at] + entry + ("," + gap if first else "") + text[at:]
 
 
 def _remove(text: str, here: dict[str, Span], key: str) -> str:
-    span = here[key]
-    after = _skip(text, span.end)
-    if text[after] == ",":
-        return text[: span.key_start] + text[_skip(text, after + 1) :]
-    earlier = [other.end for other in here.values() if other.end < span.start]
-    return text[: max(earlier, default=text.index("{") + 1)] + text[span.end :]
+    """Without the key and what separates it from the one before it, or, for the first key, from the one after it."""
+    names = list(here)
+    at, span = names.index(key), here[key]
+    if at:
+        return text[: here[names[at - 1]].end] + text[span.end :]
+    end = here[names[1]].key_start if len(names) > 1 else span.end
+    return text[: span.key_start] + text[end:]

@@ -1,0 +1,60 @@
+"""A tool of our own: described and its arguments repaired by the same machinery as a verb of the board."""
+
+from __future__ import annotations
+
+from ..core.record import Record
+from ..registry import Param, Verb, bind, schema
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+SYNONYMS = {
+    "cmd": "command",
+    "file": "path",
+    "file_path": "path",
+    "filename": "path",
+    "text": "content",
+    "contents": "content",
+    "old_string": "old",
+    "old_str": "old",
+    "new_string": "new",
+    "new_str": "new",
+}
+"""What other harnesses call the parameters of such tools."""
+
+
+class Tool(Record):
+    """What a model may call. `run` takes the arguments as they came; it may raise anything."""
+
+    name: str
+    doc: str
+    schema: dict[str, Any]
+    run: Callable[[Any], str]
+
+
+def own(run: Any, doc: str, *params: Param) -> Tool:
+    """The tool that calls this function of text and numbers by its name."""
+    verb = Verb(run.__name__, run, params, doc, None, writes=True, makes_board=False)
+    return Tool(verb.name, doc, schema(verb), lambda given: str(run(**arguments(verb, given))))
+
+
+def arguments(verb: Verb, given: Any) -> dict[str, Any]:
+    """The keyword arguments of a call. An empty text that a tool needs is a text, not an absent option."""
+    if isinstance(given, dict):
+        names = {param.public for param in verb.params}
+        given = {key if key in names else SYNONYMS.get(key, key): value for key, value in given.items()}
+    empty = {p.name: "" for p in verb.params if p.required and isinstance(given, dict) and given.get(p.public) == ""}
+    params = tuple(p.replace(required=False) if p.name in empty else p for p in verb.params)
+    return empty | bind(verb.replace(params=params), given)
+
+
+def needed(name: str, doc: str) -> Param:
+    """A text that a tool cannot do without."""
+    return Param(name, name, "str", required=True, doc=doc)
+
+
+def number(name: str, doc: str) -> Param:
+    """A whole number that may be left out."""
+    return Param(name, name, "int", required=False, doc=doc)

@@ -1,0 +1,89 @@
+"""The tools of a run: those of the board, those for files and commands, and the note. Each call gets one answer."""
+
+from __future__ import annotations
+
+from .. import envelope, registry, render, verbs  # noqa: F401 - importing verbs registers them
+from ..core.errors import Invalid, Refused
+from ..results import Created, stored
+from .files import file_tools
+from .shell import shell_tools
+from .signals import deferred
+from .todo import todo_tool
+from .tool import Tool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..board import Board
+    from .files import Workspace
+    from .messages import Call
+    from .runs import RunLog
+    from .shell import Consent
+
+MAX_RESULT, HEAD = 8_000, 5_000
+"""Characters of a result that a model is shown, and how many of them from its beginning."""
+
+
+class Toolbox:
+    """Every tool of a run by name."""
+
+    def __init__(self, board: Board, workspace: Workspace, consent: Consent, log: RunLog) -> None:
+        self.log = log
+        found = [*shell_tools(board, workspace.root, consent), *file_tools(workspace), todo_tool(), *board_tools(board)]
+        self.tools = {tool.name: tool for tool in found}
+
+    def schemas(self) -> list[dict[str, Any]]:
+        """What a model is told of the tools."""
+        return [{"name": t.name, "description": t.doc, "parameters": t.schema} for t in self.tools.values()]
+
+    def run(self, call: Call) -> str:
+        """Carry out a call. Whatever goes wrong is its answer; only an interrupt leaves."""
+        try:
+            text = self._find(call).run(call.arguments)
+        except Refused as error:
+            text = render.refusal(error)
+        except Exception as error:  # noqa: BLE001 - a call without an answer would end the conversation
+            text = f"{call.name} failed: {type(error).__name__}: {error}"
+        text = text.encode("utf-8", "backslashreplace").decode()
+        return self._capped(text) if text.strip() else "(no output)"
+
+    def _find(self, call: Call) -> Tool:
+        if call.name not in self.tools:
+            from difflib import get_close_matches  # imported late: only an error needs it
+
+            near = get_close_matches(call.name.lower(), self.tools, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise Invalid(f"no tool {call.name!r}", next=f"{hint}there are {', '.join(self.tools)}")
+        if call.flaw:
+            raise Invalid(
+                f"{call.name} was not run: its arguments are not JSON, perhaps cut off: {call.flaw}",
+                next="send them again as one JSON object, shorter if need be",
+            )
+        return self.tools[call.name]
+
+    def _capped(self, text: str) -> str:
+        if len(text) <= MAX_RESULT:
+            return text
+        note = f"\n… cut; all {len(text)} characters are in {self.log.spill(text)} …\n"
+        return text[:HEAD] + note + text[len(text) - (MAX_RESULT - HEAD - len(note)) :]
+
+
+def board_tools(board: Board) -> list[Tool]:
+    """The verbs that agents are offered, on this board."""
+
+    def run(name: str) -> Tool:
+        offered = registry.tools((name,))[0]
+        return Tool(name, offered["description"], offered["inputSchema"], lambda given: on_board(board, name, given))
+
+    return [run(tool["name"]) for tool in registry.tools()]
+
+
+def on_board(board: Board, name: str, arguments: Any) -> str:
+    """A verb's answer in words; that of `create_task` goes on with the task as one line of JSON."""
+    with deferred():
+        answer = registry.call(board, name, arguments)
+    text = render.text(answer)
+    if name == "create_task" and isinstance(answer, Created):
+        return "\n".join([text, *(envelope.dumps(stored(row.task)) for row in answer.rows)])
+    return text

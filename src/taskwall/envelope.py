@@ -1,0 +1,128 @@
+"""Answers and refusals as JSON, the same for every face. Never localised."""
+
+from __future__ import annotations
+
+import json
+
+from .core.model import IN_PROGRESS
+from .core.record import Record
+from .render import UNSAFE
+from .results import Changed, Created, Graph, Listing, Offer, Released, Row, Shown, Why, stored
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .core.errors import Refused
+    from .results import Answer
+
+
+def envelope(answer: Answer) -> dict[str, Any]:
+    """`{"v": 1, "ok": true, "data": …}`; one task is `data.task`, lists are `data.tasks` with `data.more`."""
+    return {"v": 1, "ok": True, "data": _DATA.get(type(answer), _plain)(answer)}
+
+
+def refusal_envelope(error: Refused) -> dict[str, Any]:
+    """`{"v": 1, "ok": false, "error": {code, message, task, by, next}}`."""
+    told = {"code": error.code, "message": error.message, "task": error.task, "by": list(error.by), "next": error.next}
+    return {"v": 1, "ok": False, "error": told}
+
+
+def dumps(value: Any) -> str:
+    """JSON on one line, Unicode unescaped but for what is not safe to print."""
+    return UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def _task(row: Row) -> dict[str, Any]:
+    task = row.task
+    found = stored(task) | {"state": row.state}
+    if task.flaw:
+        found["flaw"] = task.flaw
+    if row.waits:
+        found["waits"] = list(row.waits)
+    if row.reserved and not task.closed:
+        found["reserved"] = row.reserved
+    if task.status == IN_PROGRESS:
+        found["token"] = task.token
+    return found
+
+
+def _brief(row: Row) -> dict[str, Any]:
+    brief: dict[str, Any] = {
+        "id": row.task.id,
+        "subject": row.task.subject,
+        "status": row.task.status,
+        "state": row.state,
+    }
+    return brief | ({"reserved": row.reserved} if row.reserved else {})
+
+
+def _plain(value: Any) -> Any:
+    """Records as objects, rows as tasks."""
+    if isinstance(value, Row):
+        return _task(value)
+    if isinstance(value, Record):
+        return {name: _plain(getattr(value, name)) for name in value.__fields__}
+    return [_plain(item) for item in value] if isinstance(value, (tuple, list)) else value
+
+
+def _changed_data(answer: Changed) -> dict[str, Any]:
+    data: dict[str, Any] = {"task": _task(answer.row), "already": answer.already}
+    data["unblocked"] = [_brief(row) for row in answer.unblocked]
+    if answer.also:
+        data["also"] = [_brief(row) for row in answer.also]
+    return data | {"notices": list(answer.notices)}
+
+
+def _created_data(answer: Created) -> dict[str, Any]:
+    tasks = [_task(row) for row in answer.rows]
+    one = {"task": tasks[0]} if len(tasks) == 1 else {}
+    return one | {"tasks": tasks, "more": 0, "already": list(answer.already), "notices": list(answer.notices)}
+
+
+def _listing_data(answer: Listing) -> dict[str, Any]:
+    tasks = [_task(row) for row in answer.rows]
+    return {"tasks": tasks, "more": answer.more, "finished": answer.finished, "total": answer.total}
+
+
+def _shown_data(answer: Shown) -> dict[str, Any]:
+    task = _task(answer.row) | ({"extra": answer.row.task.extra} if answer.row.task.extra else {})
+    task["reasons"] = [_plain(reason) for reason in answer.row.reasons]
+    task["notices"] = list(answer.row.task.notices)
+    related = {name: [_brief(row) for row in getattr(answer, name)] for name in ("blockers", "children", "dependents")}
+    unblocks = [_brief(row) for row in answer.would_unblock]
+    return {"task": task, **related, "missing": list(answer.missing), "would_unblock": unblocks, "claim": answer.claim}
+
+
+def _offer_data(answer: Offer) -> dict[str, Any]:
+    tasks = [_task(row) for row in answer.rows]
+    return {"tasks": tasks, "more": answer.more, "open": answer.open, "waiting": _plain(answer.waiting)}
+
+
+def _why_data(answer: Why) -> dict[str, Any]:
+    chain = [_brief(step.row) | {"depth": step.depth, "waits": list(step.row.waits)} for step in answer.steps]
+    first = answer.steps[0].row
+    task = _task(first) | {"reasons": [_plain(reason) for reason in first.reasons]}
+    return {"task": task, "chain": chain, "waiting": _plain(answer.waiting)}
+
+
+def _graph_data(answer: Graph) -> dict[str, Any]:
+    tasks = [_brief(step.row) | {"depth": step.depth} for step in answer.steps]
+    return {"tasks": tasks, "more": 0, "edges": [list(edge) for edge in answer.edges], "finished": answer.finished}
+
+
+def _released_data(answer: Released) -> dict[str, Any]:
+    return {"session": answer.session, "tasks": [_task(row) for row in answer.rows], "more": 0}
+
+
+_DATA: dict[type, Callable[[Any], Any]] = {
+    Changed: _changed_data,
+    Created: _created_data,
+    Released: _released_data,
+    Listing: _listing_data,
+    Shown: _shown_data,
+    Offer: _offer_data,
+    Why: _why_data,
+    Graph: _graph_data,
+}

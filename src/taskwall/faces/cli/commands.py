@@ -1,0 +1,273 @@
+"""The commands: how the words of a command line become the arguments of a verb. What they mean is the verb's to say."""
+
+from __future__ import annotations
+
+import sys
+
+from ...core.errors import Invalid
+from ...core.record import Record
+from ...registry import VERBS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import Any
+
+
+class Argument(Record):
+    """One word or option. to: the verb's parameter. kind: how its text is read (see `_SHAPES`)."""
+
+    flags: str
+    to: str
+    kind: str = "one"
+    doc: str = ""  # where the verb has no such parameter
+
+    def shape(self) -> dict[str, Any]:
+        """What argparse wants to know of it besides its names."""
+        shape = dict(_SHAPES[self.kind])
+        if not self.flags.startswith("-"):
+            several = "*" if "nargs" in shape else "?"
+            return shape | {"metavar": self.flags.strip("[]")} | ({"nargs": several} if self.flags[0] == "[" else {})
+        if self.kind not in ("flag", "run"):
+            shape["metavar"] = METAVARS.get(self.to, self.to.rstrip("s").upper())
+        return shape
+
+
+class Command(Record):
+    """One command of the synopsis. fixed: arguments that it always gives to its verb."""
+
+    name: str
+    verb: str
+    arguments: tuple[Argument, ...] = ()
+    fixed: dict[str, Any] = {}
+    doc: str = ""
+
+    @property
+    def help(self) -> str:
+        """What it does, in the words of its verb."""
+        return self.doc or VERBS[self.verb].doc
+
+    def add_to(self, parser: ArgumentParser) -> None:
+        """Declare its words and options."""
+        docs = {param.name: param.doc for param in VERBS[self.verb].params} if self.verb else {}
+        for argument in self.arguments:
+            shape = argument.shape() | {"help": argument.doc or docs[argument.to]}
+            if argument.flags.startswith("-"):
+                parser.add_argument(*argument.flags.split(), dest=argument.to, default=None, **shape)
+            else:
+                parser.add_argument(argument.to, default=None, **shape)
+
+    def values(self, args: Namespace) -> dict[str, Any]:
+        """The arguments of the verb that were given. Raises Invalid."""
+        given = {argument.to: (argument.kind, getattr(args, argument.to)) for argument in self.arguments}
+        found = {
+            to: _READ[kind](value) if kind in _READ else value
+            for to, (kind, value) in given.items()
+            if value is not None
+        }
+        return self.fixed | found
+
+
+METAVARS = {
+    "blocked_by": "ID",
+    "description": "TEXT",
+    "result": "TEXT",
+    "owner": "NAME",
+    "limit": "N",
+    "priority": "N",
+    "ttl": "MINUTES",
+    "max_turns": "N",
+    "id_glob": "GLOB",
+    "products": "GLOB",
+    "metadata": "KEY=VALUE",
+    "base_url": "URL",
+    "after": "ID",
+}
+"""How the value of an option is called in its help, where not like the parameter."""
+
+_SHAPES: dict[str, dict[str, Any]] = {
+    "one": {},
+    "text": {},
+    "words": {"nargs": "+"},
+    "ids": {"nargs": "+", "action": "extend"},
+    "many": {"nargs": "+", "action": "extend"},
+    "flag": {"action": "store_true"},
+    "int": {"type": int},
+    "float": {"type": float},
+    "plan": {},
+    "run": {"nargs": "?", "const": "", "metavar": "RUN"},
+}
+
+
+def _text(value: str) -> str:
+    """The text itself, or what comes on standard input for `-`."""
+    return sys.stdin.read().rstrip("\n") if value == "-" else value
+
+
+def _ids(values: list[str]) -> list[str]:
+    return [name for value in values for part in value.split(",") if (name := part.strip())]
+
+
+def _plan(path: str) -> Any:
+    from .plan import read_plan  # imported late: only `plan` needs it
+
+    if path == "-":
+        return read_plan(sys.stdin.read())
+    try:
+        with open(path, encoding="utf-8") as file:
+            return read_plan(file.read())
+    except OSError as error:
+        raise Invalid(f"{path}: {error.strerror}", next="name a file, or - for standard input") from None
+    except UnicodeDecodeError:
+        raise Invalid(f"{path} is not UTF-8 text", next="save it as UTF-8") from None
+
+
+_READ: dict[str, Any] = {
+    "text": _text,
+    "words": lambda words: _text(" ".join(words)),
+    "ids": _ids,
+    "many": lambda values: [value for value in values if value],
+    "plan": _plan,
+}
+
+ID = Argument("ID", "task_id")
+
+COMMANDS = {
+    command.name: command
+    for command in (
+        Command(
+            "add",
+            "create_task",
+            (
+                Argument("SUBJECT", "subject", "words"),
+                Argument("-b --blocked-by", "blocked_by", "ids"),
+                Argument("-d --description", "description", "text"),
+                Argument("-p --priority", "priority", "int"),
+                Argument("-l --label", "labels", "ids"),
+                Argument("--for", "owner"),
+                Argument("--parent", "parent"),
+                Argument("--id", "id"),
+                Argument("--product", "products", "many"),
+                Argument("--check", "checks", "many"),
+                Argument("--key", "key"),
+            ),
+        ),
+        Command(
+            "plan",
+            "create_tasks",
+            (Argument("FILE", "tasks", "plan", "JSON, or lines `ref: subject <- ref, id`; - for standard input"),),
+            doc="Create many dependent tasks at once, all or none, from a file of JSON or of plain lines.",
+        ),
+        Command(
+            "list",
+            "list_tasks",
+            (
+                Argument("[STATE]", "state", "ids"),
+                Argument("--owner", "owner"),
+                Argument("--label", "label"),
+                Argument("--id", "id_glob"),
+                Argument("--text", "text"),
+                Argument("--after", "after"),
+                Argument("--limit -n", "limit", "int"),
+                Argument("--all", "everything", "flag"),
+            ),
+        ),
+        Command(
+            "waiting", "list_tasks", fixed={"state": ["waiting", "held"]}, doc="List what waits for a person to act."
+        ),
+        Command("show", "get_task", (ID,)),
+        Command("next", "next_actionable", (Argument("-n --limit", "limit", "int"),)),
+        Command(
+            "claim",
+            "claim_task",
+            (
+                Argument("[ID]", "task_id"),
+                Argument("--ttl", "ttl", "float"),
+                Argument("--steal", "steal", "flag"),
+                Argument("--reason", "reason", "text"),
+            ),
+        ),
+        Command(
+            "done",
+            "complete_task",
+            (ID, Argument("-m --result", "result", "text"), Argument("--product", "products", "many")),
+        ),
+        Command(
+            "release",
+            "release_task",
+            (
+                Argument("[ID]", "task_id"),
+                Argument("--reason", "reason", "text"),
+                Argument("--failed", "failed", "flag"),
+                Argument("--session", "session"),
+            ),
+        ),
+        Command(
+            "edit",
+            "update_task",
+            (
+                ID,
+                Argument("-s --subject", "subject"),
+                Argument("-d --description", "description", "text"),
+                Argument("-p --priority", "priority", "int"),
+                Argument("-l --label", "labels", "ids"),
+                Argument("--for", "owner"),
+                Argument("--parent", "parent"),
+                Argument("--product", "products", "many"),
+                Argument("--check", "checks", "many"),
+                Argument("--note", "note", "text"),
+                Argument("--meta", "metadata", "many"),
+            ),
+        ),
+        Command("note", "update_task", (ID, Argument("TEXT", "note", "words")), doc="Append a note to a task."),
+        Command(
+            "block", "update_task", (ID, Argument("BY", "add_blocked_by", "ids")), doc="Let a task wait for others."
+        ),
+        Command(
+            "unblock",
+            "update_task",
+            (ID, Argument("BY", "remove_blocked_by", "ids")),
+            doc="Let a task wait for others no longer.",
+        ),
+        Command(
+            "ask",
+            "ask_person",
+            (ID, Argument("QUESTION", "question", "words"), Argument("--option", "options", "many")),
+        ),
+        Command("answer", "answer", (ID, Argument("TEXT", "text", "words"))),
+        Command("hold", "hold", (ID, Argument("[REASON]", "reason", "words"))),
+        Command("resume", "resume", (ID,)),
+        Command(
+            "cancel",
+            "cancel",
+            (ID, Argument("--cascade", "cascade", "flag"), Argument("--drop-edges", "drop_edges", "flag")),
+        ),
+        Command("reopen", "reopen", (ID,)),
+        Command("beat", "heartbeat", (ID, Argument("--ttl", "ttl", "float"))),
+        Command("why", "why", (ID,)),
+        Command("log", "history", (Argument("[ID]", "task_id"), Argument("-n --limit", "limit", "int"))),
+        Command("graph", "graph", (Argument("--mermaid", "mermaid", "flag", "as a Mermaid flowchart"),)),
+        Command("init", "", doc="Make a board here, at the root of the repository. Touches nothing else."),
+        Command("where", "", doc="Say which board is in use and why, and who acts."),
+        Command(
+            "agent",
+            "",
+            (
+                Argument("[GOAL]", "goal", "words", "what to do; without one, work the board off"),
+                Argument("--model", "model", doc="name of the model"),
+                Argument("--base-url", "base_url", doc="an OpenAI-compatible endpoint"),
+                Argument("--yes", "yes", "flag", "run shell commands without asking"),
+                Argument("--outside", "outside", "flag", "files outside the workspace may be read and written"),
+                Argument("--resume", "resume", "run", "go on with the latest run, or with RUN"),
+                Argument("--max-turns", "max_turns", "int", "stop after this many requests"),
+            ),
+            doc="Let an agent plan on the board and work it off.",
+        ),
+        Command(
+            "completion",
+            "",
+            (Argument("SHELL", "shell", doc="bash, zsh or tcsh"),),
+            doc="Print a script that completes commands in a shell.",
+        ),
+    )
+}

@@ -1,0 +1,198 @@
+"""The command line: find the board and who acts, call one verb, print its answer, exit with its status.
+
+Only what the command needs is imported; a hot command loads the standard library alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from ... import __version__, config, render, verbs  # noqa: F401 - importing verbs registers them
+from ...core.errors import Invalid, Refused
+from ...registry import VERBS
+from ...results import Graph, Listing, Offer, Place
+from .commands import COMMANDS, Command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from typing import Any, NoReturn
+
+    from ...config import Location
+    from ...results import Answer
+
+INTERRUPTED = 130
+
+
+def run() -> NoReturn:
+    """The entry point of `taskwall` and `tw`."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        status = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except Exception as error:  # the last resort of a program that people run
+        if os.environ.get("TASKWALL_DEBUG"):
+            raise
+        print(f"internal error: {error!r}; TASKWALL_DEBUG=1 shows where", file=sys.stderr)
+        status = 1
+    sys.exit(status)
+
+
+def main(argv: list[str]) -> int:
+    """Run one command line and return its exit status."""
+    as_json = "--json" in argv
+    try:
+        name, rest = _split(argv)
+        if name is None:
+            return _without_command(rest)
+        command = COMMANDS.get(name)
+        if command is None:
+            raise _no_command(name)
+        args = parser_of(command).parse_args(rest)
+        return _run(command, args)
+    except Refused as error:
+        if as_json:
+            from ...envelope import dumps, refusal_envelope
+
+            print(dumps(refusal_envelope(error)))
+        else:
+            print(render.refusal(error), file=sys.stderr)
+        return error.exit
+
+
+# Parsing
+
+
+class Parser(argparse.ArgumentParser):
+    """Wrong usage is refused like anything else, so that it has a code and can be JSON."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Invalid(f"{self.prog}: {message}", next=" ".join(self.format_usage().split()))
+
+
+def parser_of(command: Command) -> Parser:
+    """The parser of one command; the options of all commands may stand before or after its name."""
+    parser = Parser(f"taskwall {command.name}", description=command.help, allow_abbrev=False)
+    _add_globals(parser)
+    command.add_to(parser)
+    return parser
+
+
+def full_parser() -> Parser:
+    """The parser of every command, for completions and documentation."""
+    parser = Parser("taskwall", description="A task board for coding agents.")
+    _add_globals(parser)
+    commands = parser.add_subparsers(dest="command")
+    for command in COMMANDS.values():
+        command.add_to(
+            commands.add_parser(command.name, help=command.help.partition(". ")[0], description=command.help)
+        )
+    return parser
+
+
+def _add_globals(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--board", metavar="PATH", help="the board: a .tasks folder, or the folder that holds it")
+    parser.add_argument("--as", dest="actor", metavar="NAME", help="who acts")
+    parser.add_argument("--json", action="store_true", help="answer as JSON")
+
+
+def _split(argv: list[str]) -> tuple[str | None, list[str]]:
+    """The name of the command and everything else, in order."""
+    at = 0
+    while at < len(argv):
+        if argv[at] in ("--board", "--as"):
+            at += 2
+        elif argv[at].startswith("-"):
+            at += 1
+        else:
+            return argv[at], argv[:at] + argv[at + 1 :]
+    return None, argv
+
+
+def _without_command(rest: list[str]) -> int:
+    if "--version" in rest:
+        print(f"taskwall {__version__}")
+        return 0
+    if rest and not {"-h", "--help"} & set(rest):
+        raise Invalid("no command was given", next="see `taskwall --help`")
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:{width}}  {command.help.partition('. ')[0].rstrip('.')}" for name, command in COMMANDS.items()]
+    print("taskwall: a task board for coding agents\n\nusage: taskwall [--board PATH] [--as NAME] [--json] COMMAND …\n")
+    print("\n".join(lines) + "\n\n`taskwall COMMAND --help` says more.")
+    return 0
+
+
+def _no_command(name: str) -> Invalid:
+    from difflib import get_close_matches  # imported late: only an error needs it
+
+    by_verb = [command.name for command in COMMANDS.values() if command.verb == name]
+    near = by_verb[:1] or get_close_matches(name, COMMANDS, n=1)
+    return Invalid(f"no command {name!r}", next=f"did you mean {near[0]}?" if near else "see `taskwall --help`")
+
+
+# Running
+
+
+def _run(command: Command, args: Namespace) -> int:
+    if command.name == "completion":
+        return _completion(args.shell)
+    location = config.find_board(args.board, os.environ, os.getcwd())
+    for warning in location.warnings:
+        print(f"note: {render.safe(warning)}", file=sys.stderr)
+    if command.name == "agent":
+        return _agent(location, args, command.values(args))
+    answer = _place(command, location, args) if not command.verb else _call(command, location, args)
+    _print(answer, args)
+    return answer.exit
+
+
+def _call(command: Command, location: Location, args: Namespace) -> Answer:
+    verb = VERBS[command.verb]
+    values = command.values(args)
+    values.pop("mermaid", None)
+    actor = config.find_actor(args.actor, os.environ)
+    return verb.run(config.open_board(location, actor, make=verb.makes_board), **values)
+
+
+def _place(command: Command, location: Location, args: Namespace) -> Answer:
+    made = command.name == "init" and config.make_board(location)
+    actor = config.find_actor(args.actor, os.environ)
+    return Place(location.path, location.why, location.exists or made, made, actor.name, actor.session)
+
+
+def _print(answer: Answer, args: Namespace) -> None:
+    if args.json:
+        from ...envelope import dumps, envelope
+
+        print(dumps(envelope(answer)))
+    elif isinstance(answer, Graph) and args.mermaid:
+        print(render.mermaid(answer))
+    elif isinstance(answer, (Listing, Offer)) and answer.rows and sys.stdout.isatty():
+        from .tables import print_table
+
+        print_table(answer)
+    else:
+        print(render.text(answer))
+
+
+def _agent(location: Location, args: Namespace, values: dict[str, Any]) -> int:
+    from ...agent import run as run_agent
+
+    return run_agent(location, actor=args.actor, **values)
+
+
+def _completion(shell: str) -> int:
+    import shtab
+
+    if shell not in shtab.SUPPORTED_SHELLS:
+        raise Invalid(f"no completion for {shell!r}", next=f"one of {', '.join(shtab.SUPPORTED_SHELLS)}")
+    print(shtab.complete(full_parser(), shell))
+    return 0

@@ -1,0 +1,65 @@
+"""Plans as people write them: JSON, or one line a task.
+
+schema: set up the database schema
+api: create API endpoints <- schema
+    An indented line belongs to the description of the task above it.
+docs: write the docs <- api, task_0123456789
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from ...core.errors import Invalid
+from ...registry import draft
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ...core.rules import Draft
+
+_LINE = re.compile(r"(?:(?P<ref>[\w.-]+):\s+)?(?P<subject>.*?)(?:\s+<-\s*(?P<blockers>.*))?$")
+
+
+def read_plan(text: str) -> list[Draft]:
+    """The tasks of a plan. Raises Invalid, naming the line."""
+    text = text.removeprefix("\ufeff")
+    items = _from_json(text) if text.lstrip()[:1] in ("[", "{") else _from_lines(text)
+    return [draft(item) for item in items]
+
+
+def _from_json(text: str) -> list[Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise Invalid(
+            f"the plan is not JSON: {error}", next="mend it, or write lines `ref: subject <- ref, id`"
+        ) from None
+    except RecursionError:
+        raise Invalid("the plan is nested too deeply", next='give a list, or {"tasks": […]}') from None
+    tasks = found.get("tasks") if isinstance(found, dict) else found
+    if not isinstance(tasks, list):
+        raise Invalid("the plan has no list of tasks", next='give a list, or {"tasks": […]}')
+    return tasks
+
+
+def _from_lines(text: str) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        if line[0].isspace():
+            if not items:
+                raise Invalid(
+                    f"line {number} is indented, but no task stands above it", next="begin with a task's line"
+                )
+            items[-1]["description"] = "\n".join(filter(None, [items[-1].get("description"), line.strip()]))
+            continue
+        match = _LINE.match(line.rstrip())
+        if not match or not match["subject"]:
+            raise Invalid(f"line {number} of the plan names no task: {line!r}", next="write `ref: subject <- ref, id`")
+        blockers = [name.strip() for name in (match["blockers"] or "").split(",") if name.strip()]
+        items.append({"ref": match["ref"], "subject": match["subject"], "blockedBy": blockers})
+    return items

@@ -1,0 +1,292 @@
+"""Answers as text, in the words of the lessons that users come from.
+
+Text from tasks is escaped on its way out: no control or direction mark of a task reaches a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from .core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, STATUSES
+from .core.state import BROKEN, HELD, STALE, WAITING
+from .results import (
+    Changed,
+    Created,
+    Graph,
+    History,
+    Listing,
+    Offer,
+    Place,
+    Released,
+    Row,
+    Shown,
+    Why,
+    stored,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .core.errors import Refused
+    from .results import Answer, Step
+
+MARKS = {PENDING: "[ ]", IN_PROGRESS: "[>]", COMPLETED: "[x]", CANCELLED: "[-]"}
+MAX_TEXT = 2_000
+"""How much of a description or note a claim's answer repeats, in characters."""
+
+UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def safe(text: str, *, lines: bool = False) -> str:
+    """Text with control characters, direction marks and lone surrogates made visible; line breaks stay when `lines`."""
+    text = text.replace("\r\n", "\n") if lines else text.replace("\n", "\\n").replace("\t", " ")
+    return UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+# Text
+
+
+def text(answer: Answer) -> str:
+    """An answer as lines of text, for models and pipes. Whatever a line forgot to escape is escaped here."""
+    return safe("\n".join(_LINES[type(answer)](answer)), lines=True)
+
+
+def refusal(error: Refused) -> str:
+    """A refusal as text: what and why, then the next safe step."""
+    lines = safe(error.message, lines=True)
+    return f"{lines}\nNext: {safe(error.next)}"
+
+
+def line(row: Row) -> str:
+    """One task on one line: mark, id, subject, status, what it waits for or who has it."""
+    task = row.task
+    if row.state == BROKEN:
+        return f"[?] {safe(task.id)}: unreadable: {safe(task.flaw or '')}"
+    words = [f"[{task.status if task.status in STATUSES else '?'}]", *_circumstances(row)]
+    if task.priority != 2:
+        words.append(f"P{task.priority}")
+    words += [f"#{safe(label)}" for label in task.labels]
+    return f"{MARKS[task.status]} {task.id}: {safe(task.subject)} {' '.join(words)}"
+
+
+def _circumstances(row: Row) -> list[str]:
+    """What keeps a task, and for whom it is, in words."""
+    task = row.task
+    words = []
+    if task.closed:
+        return [f"owner={safe(task.owner)}"] if task.owner else []
+    if task.status == IN_PROGRESS:
+        words.append(f"owner={safe(task.owner or 'unknown')}")
+    if row.waits:
+        words.append(f"blockedBy={','.join(map(safe, row.waits))}")
+    if row.state == HELD:
+        words.append(f"held: {safe(row.reasons[0].text)}")
+    elif row.state == STALE:
+        words.append("stale: its lease ran out")
+    elif row.state == WAITING:
+        words.append(f"waiting on {safe(row.reserved or '')}")
+    elif row.reserved and task.status == PENDING:
+        words.append(f"reserved for {safe(row.reserved)}")
+    return words
+
+
+def _item(row: Row) -> str:
+    marks = _circumstances(row.replace(waits=()))
+    return f"- {row.task.id}: {safe(row.task.subject)}{' [' + '; '.join(marks) + ']' if marks else ''}"
+
+
+def _section(title: str, items: Sequence[Row]) -> list[str]:
+    return [title, *map(_item, items)] if items else []
+
+
+def _changed(answer: Changed) -> list[str]:
+    row = answer.row
+    if answer.already:
+        head = list(answer.notices) or [
+            f"{row.task.id} ({safe(row.task.subject)}): {_ALREADY.get(answer.verb, 'no change')}"
+        ]
+        return [*map(safe, head), *_section("Unblocked:", answer.unblocked)]
+    lines = [f"{_DONE[answer.verb]} {row.task.id} ({safe(row.task.subject)})", *map(safe, answer.notices)]
+    if answer.verb == "claim":
+        lines += _briefing(row)
+    if answer.verb == "ask":
+        lines[:1] = [f"Asked {answer.also[0].task.id}: {safe(answer.also[0].task.subject)}", f"Blocked {row.task.id}"]
+    elif answer.also:
+        lines += _section(_ALSO[answer.verb], answer.also)
+    return lines + _section("Unblocked:", answer.unblocked)
+
+
+_DONE = {
+    "update": "Updated",
+    "claim": "Claimed",
+    "complete": "Completed",
+    "release": "Released",
+    "heartbeat": "Renewed",
+    "ask": "Asked about",
+    "answer": "Answered",
+    "hold": "Held",
+    "resume": "Resumed",
+    "cancel": "Cancelled",
+    "reopen": "Reopened",
+}
+_ALREADY = {
+    "update": "no change, it is like that already",
+    "complete": "already completed by you",
+    "release": "already released",
+    "answer": "already answered so",
+    "resume": "nothing holds it",
+    "cancel": "already cancelled",
+    "reopen": "already open",
+}
+_ALSO = {"cancel": "Cancelled too:", "reopen": "Suspect, for they relied on it:", "complete": "Also:"}
+
+
+def _briefing(row: Row) -> list[str]:
+    """What whoever takes a task should know: its text, its past attempts and notes, what it promises."""
+    task = row.task
+    lines = [f"token: {task.token}"]
+    if task.description:
+        lines.append(safe(task.description[:MAX_TEXT], lines=True))
+    lines += [f"attempts before: {task.attempts}"] if task.attempts else []
+    lines += [f"note by {safe(note['by'])}: {safe(note['text'][:MAX_TEXT], lines=True)}" for note in task.notes[-5:]]
+    lines += [f"products: {', '.join(map(safe, task.products))}"] if task.products else []
+    return [*lines, f"Next: do it, then complete_task (taskwall done {task.id})"]
+
+
+def _created(answer: Created) -> list[str]:
+    lines = []
+    for row in answer.rows:
+        verb = "Exists already" if row.task.id in answer.already else "Created"
+        waits = f" (blockedBy: {', '.join(row.task.blocked_by)})" if row.task.blocked_by else ""
+        lines.append(f"{verb} {row.task.id}: {safe(row.task.subject)}{waits}")
+    return lines + list(map(safe, answer.notices))
+
+
+def _listing(answer: Listing) -> list[str]:
+    if not answer.total:
+        return ["No tasks. Use create_task (taskwall add) to add some."]
+    lines = [line(row) for row in answer.rows] or ["No task matches." if not answer.finished else "No open tasks."]
+    if answer.more:
+        lines.append(f"… {answer.more} more: list --after {answer.rows[-1].task.id}")
+    return lines + ([f"{answer.finished} finished"] if answer.finished else [])
+
+
+def _shown(answer: Shown) -> list[str]:
+    row = answer.row
+    task = row.task
+    lines = [line(row), f"state: {row.state}{_because(row)}"]
+    if task.description:
+        lines += ["description:", *(f"  {part}" for part in safe(task.description, lines=True).split("\n"))]
+    known = stored(task)
+    shown = ("id", "subject", "description", "status", "owner", "blockedBy", "notes", "key")
+    for key, value in {k: v for k, v in known.items() if k not in shown}.items():
+        lines.append(f"{key}: {_value(value)}")
+    lines += [f"{safe(key)}: {_value(value)}" for key, value in task.extra.items()]
+    if answer.claim:
+        lines.append("claim: " + ", ".join(f"{key} {_value(value)}" for key, value in answer.claim.items()))
+    for title, items in (
+        ("Waits for:", answer.blockers),
+        ("Children:", answer.children),
+        ("Dependents:", answer.dependents),
+    ):
+        lines += [title, *(f"- {line(item)}" for item in items)] if items else []
+    lines += [f"- {safe(i)}: does not exist" for i in answer.missing]
+    lines += (
+        ["Notes:", *(f"- {n['at'][:16]} {safe(n['by'])}: {safe(n['text'])}" for n in task.notes)] if task.notes else []
+    )
+    lines += _section("Completing it would unblock:", answer.would_unblock)
+    return lines + [f"notice: {safe(notice)}" for notice in task.notices]
+
+
+def _because(row: Row) -> str:
+    return f" ({'; '.join(safe(reason.text) for reason in row.reasons)})" if row.reasons else ""
+
+
+def _value(value: Any) -> str:
+    return safe(value) if isinstance(value, str) else safe(json.dumps(value, ensure_ascii=False))
+
+
+def _offer(answer: Offer) -> list[str]:
+    if answer.rows:
+        more = [f"… {answer.more} more: taskwall next -n {answer.more + len(answer.rows)}"] if answer.more else []
+        return [*map(line, answer.rows), *more]
+    if not answer.total:
+        return ["No tasks. Use create_task (taskwall add) to add some."]
+    if not answer.open:
+        return [f"Everything is finished ({answer.total} tasks)."]
+    return ["Nothing is actionable.", *map(safe, answer.waiting.lines())]
+
+
+def _tree(steps: Sequence[Step]) -> list[str]:
+    return [f"{'  ' * step.depth}{line(step.row)}{' (see above)' if step.seen else ''}" for step in steps]
+
+
+def _why(answer: Why) -> list[str]:
+    first = answer.steps[0].row
+    lines = [f"{first.task.id} is {first.state}{_because(first) if not first.waits else ''}"]
+    lines += _tree(answer.steps) if len(answer.steps) > 1 else []
+    ends = answer.waiting.lines()
+    return lines + (["Who must act:", *(f"- {safe(end)}" for end in ends)] if ends else [])
+
+
+def _history(answer: History) -> list[str]:
+    known = ("at", "by", "session", "verb", "task")
+    lines = []
+    for event in answer.events:
+        more = " ".join(f"{safe(str(key))}={_value(value)}" for key, value in event.items() if key not in known)
+        lines.append(
+            f"{event['at']} {safe(str(event.get('by')))} {event['verb']} {safe(str(event.get('task')))} {more}".rstrip()
+        )
+    return lines or ["Nothing is recorded here."]
+
+
+def _released(answer: Released) -> list[str]:
+    lines = [f"Released {row.task.id} ({safe(row.task.subject)})" for row in answer.rows]
+    return lines or [f"Session {safe(answer.session)} holds nothing."]
+
+
+def _graph(answer: Graph) -> list[str]:
+    lines = _tree(answer.steps) or ["No open tasks."]
+    return lines + ([f"{answer.finished} finished"] if answer.finished else [])
+
+
+def _place(answer: Place) -> list[str]:
+    if answer.made:
+        return [
+            f"Made {safe(answer.path)} ({answer.why})",
+            'Next: `taskwall add "a first task"`, or `taskwall plan FILE`',
+        ]
+    there = "" if answer.exists else " (does not exist yet)"
+    lines = [f"board: {safe(answer.path)}{there}", f"because: {answer.why}"]
+    return [*lines, f"actor: {safe(answer.actor)}", f"session: {safe(answer.session)}"]
+
+
+def mermaid(answer: Graph) -> str:
+    """The open work as a Mermaid flowchart."""
+    rows = {step.row.task.id: step.row for step in answer.steps}
+    name = {task_id: f"n{number}" for number, task_id in enumerate(rows)}
+    lines = ["flowchart TD"]
+    for task_id, row in rows.items():
+        label = re.sub(r'["<>&#;`]', lambda m: f"#{ord(m[0])};", f"{task_id}: {safe(row.task.subject)}")
+        lines.append(f'  {name[task_id]}["{label}<br/>{row.state}"]')
+    lines += [f"  {name[a]} --> {name[b]}" for a, b in answer.edges if a in name and b in name]
+    return safe("\n".join(lines), lines=True)
+
+
+_LINES: dict[type, Callable[[Any], list[str]]] = {
+    Changed: _changed,
+    Created: _created,
+    Released: _released,
+    Listing: _listing,
+    Shown: _shown,
+    Offer: _offer,
+    Why: _why,
+    History: _history,
+    Graph: _graph,
+    Place: _place,
+}

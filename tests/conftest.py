@@ -1,0 +1,88 @@
+"""What all tests share: a clock that they turn, both stores, and boards of several actors on one store.
+
+Plain functions here are for tests that make their own stores (`from conftest import Clock, open_board, add`).
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from taskwall.board import Board, fresh_id
+from taskwall.core.model import Actor, Settings
+from taskwall.core.rules import Draft
+from taskwall.stores.files.store import FileStore
+from taskwall.stores.memory import MemoryStore
+
+NOON = 1_790_000_000_000_000_000
+"""Nanoseconds since 1970 at which every test's clock starts."""
+
+settings.register_profile("taskwall", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("taskwall")
+
+
+class Clock:
+    """The time of a test. Called, it is the wall clock in nanoseconds; each look is a millisecond later."""
+
+    def __init__(self, now: int = NOON) -> None:
+        self.now = now
+        self.uptime = 1000.0
+
+    def __call__(self) -> int:
+        self.now += 1_000_000
+        return self.now
+
+    def monotonic(self) -> float:
+        """Seconds, by which leases lapse; moves only by `sleep`."""
+        return self.uptime
+
+    def sleep(self, *, minutes: float = 0, seconds: float = 0) -> None:
+        passed = 60 * minutes + seconds
+        self.uptime += passed
+        self.now += int(passed * 1_000_000_000)
+
+
+def open_store(kind, folder, clock, settings=None):
+    """An empty store: "memory", or "files" in `folder/.tasks`."""
+    if kind == "memory":
+        return MemoryStore(settings=settings, monotonic=clock.monotonic)
+    path = folder / ".tasks"
+    path.mkdir(exist_ok=True)
+    return FileStore(str(path), settings or Settings(durability="fast"), monotonic=clock.monotonic)
+
+
+def open_board(store, name="agent", session=None, *, clock=None, named=True, root=".", new_id=fresh_id):
+    """The board as an actor sees it; the session is called like the actor unless given."""
+    return Board(store, Actor(name, session or name, named), root=str(root), clock=clock or Clock(), new_id=new_id)
+
+
+def add(board, id, *blocked_by, **fields):
+    """Create the task `id` that waits for these, and return its id."""
+    draft = Draft(**{"subject": f"task {id}", "id": id, "blocked_by": tuple(blocked_by), **fields})
+    return board.create([draft]).rows[0].task.id
+
+
+def ids(rows):
+    """The ids of rows or tasks, in order."""
+    return [getattr(row, "task", row).id for row in rows]
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture(params=["memory", "files"])
+def store(request, tmp_path, clock):
+    """An empty board in memory, then one of files in `tmp_path/.tasks`."""
+    return open_store(request.param, tmp_path, clock)
+
+
+@pytest.fixture
+def board_for(store, clock, tmp_path):
+    """`board_for(name, session=None, named=True)`: this test's store as an actor sees it."""
+
+    def board_for(name="agent", session=None, **more):
+        return open_board(store, name, session, clock=clock, root=tmp_path, **more)
+
+    return board_for

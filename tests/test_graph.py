@@ -1,0 +1,133 @@
+"""The graph algorithms, against brute force on small graphs and at sizes where recursion or enumeration would fail."""
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taskwall.core.graph import cycle_through, longest_chains, natural, rings
+from taskwall.core.model import Settings, Task
+from taskwall.core.state import find_cycle, who_must_act
+from taskwall.core.view import View, age
+
+NODES = "abcdef"
+graphs = st.dictionaries(st.sampled_from(NODES), st.lists(st.sampled_from(NODES), max_size=4)).map(
+    lambda found: {node: found.get(node, []) for node in NODES}
+)
+
+
+def reaches(graph, start):
+    """The nodes at the end of a path of one edge or more."""
+    seen, todo = set(), list(graph[start])
+    while todo:
+        node = todo.pop()
+        if node not in seen:
+            seen.add(node)
+            todo += graph[node]
+    return seen
+
+
+def distance(graph, start, goal):
+    """How many edges the shortest path of one or more has."""
+    frontier, length = {start}, 0
+    while frontier and length <= len(graph):
+        frontier, length = {after for node in frontier for after in graph[node]}, length + 1
+        if goal in frontier:
+            return length
+    return None
+
+
+def chain(length):
+    return {str(n): [str(n + 1)] if n + 1 < length else [] for n in range(length)}
+
+
+def diamond(layers):
+    """Two nodes a layer, each leading to both of the next: 2**layers paths."""
+    graph = {f"{side}{n}": [f"l{n + 1}", f"r{n + 1}"] for n in range(layers) for side in "lr"}
+    return graph | {f"l{layers}": [], f"r{layers}": []}
+
+
+@given(graphs)
+def test_a_cycle_is_found_exactly_when_a_node_reaches_itself_and_it_is_a_shortest_one(graph):
+    for start in graph:
+        path = cycle_through(start, graph.__getitem__)
+        assert (path is not None) == (start in reaches(graph, start))
+        if path:
+            assert path[0] == path[-1] == start
+            assert all(after in graph[node] for node, after in zip(path, path[1:], strict=False))
+            assert len(path) - 1 == distance(graph, start, start)
+
+
+@given(graphs, st.sets(st.sampled_from(NODES)))
+def test_rings_are_the_sets_that_wait_for_each_other(graph, starts):
+    found = {frozenset(ring) for ring in rings(starts, graph.__getitem__)}
+    seen = set(starts).union(*(reaches(graph, start) for start in starts)) if starts else set()
+    wanted = {
+        frozenset(other for other in reaches(graph, node) if node in reaches(graph, other))
+        for node in seen
+        if node in reaches(graph, node)
+    }
+    assert found == wanted
+
+
+@given(graphs)
+def test_ranks_are_the_longest_chains_behind_and_ignore_rings(graph):
+    ranks = longest_chains(graph)
+    in_or_before_ring = {node for node in graph if any(n in reaches(graph, n) for n in reaches(graph, node))}
+
+    def longest(node):
+        return max((longest(after) + 1 for after in graph[node] if after not in in_or_before_ring), default=0)
+
+    assert ranks == {node: longest(node) for node in graph}
+
+
+@given(st.lists(st.text("ab019_", min_size=1, max_size=6), max_size=6))
+def test_natural_order_is_total_over_any_ids_and_numbers_count_as_numbers(names):
+    assert sorted(names, key=natural) == sorted(sorted(names), key=natural)
+    tasks = [Task(name, "s") for name in names]
+    assert [t.id for t in sorted(tasks, key=age)] == [t.id for t in sorted(reversed(tasks), key=age)]
+
+
+def test_task_2_comes_before_task_10():
+    assert sorted(["task_10", "task_2", "do10", "do9", "10", "9"], key=natural) == [
+        "9", "10", "do9", "do10", "task_2", "task_10",
+    ]  # fmt: skip
+
+
+def test_a_chain_of_100_000_nodes_does_not_recurse():
+    graph = chain(100_000)
+    assert cycle_through("0", graph.__getitem__) is None
+    assert list(rings(graph, graph.__getitem__)) == []
+    assert longest_chains(graph)["0"] == 99_999
+    graph["99999"] = ["0"]
+    assert len(cycle_through("0", graph.__getitem__)) == 100_001
+    assert len(next(rings(["5"], graph.__getitem__))) == 100_000
+
+
+def test_a_diamond_of_1_000_layers_does_not_explode():
+    graph = diamond(1000)
+    assert cycle_through("l0", graph.__getitem__) is None
+    assert list(rings(graph, graph.__getitem__)) == []
+    assert longest_chains(graph)["l0"] == 1000
+    graph["r1000"] = ["l0"]
+    assert len(cycle_through("l0", graph.__getitem__)) == 1002
+
+
+def test_a_board_of_100_000_tasks_in_a_row_is_searched_for_cycles_and_followed_to_its_end():
+    tasks = [Task(str(n), "s", blocked_by=(str(n + 1),) if n < 99_999 else ()) for n in range(100_000)]
+    view = View(tasks, {}, Settings())
+    assert find_cycle(view, ["0"]) is None
+    assert view.rank("99999") == 99_999
+    waiting = who_must_act(View([*tasks[:-1], tasks[-1].replace(owner="user")], {}, Settings()), [tasks[0]])
+    assert waiting.decisions == (("user", "99999"),)
+    assert waiting.code == "waiting_on_person"
+
+
+def test_cycles_are_the_same_whatever_the_order_in_which_files_are_read():
+    tasks = [
+        Task(name, "s", blocked_by=tuple(after))
+        for name, after in {"a": "b", "b": "c", "c": "ad", "d": "e", "e": "d"}.items()
+    ]
+    random.Random(1).shuffle(tasks)
+    cycles = who_must_act(View(tasks, {}, Settings())).cycles
+    assert sorted(cycles) == [("a", "b", "c", "a"), ("d", "e", "d")]
