@@ -4,6 +4,7 @@ import pytest
 from conftest import add, ids
 from test_rules import everything, refused
 
+from taskwall.core import rules
 from taskwall.core.rules import Draft, Edit
 
 
@@ -81,6 +82,15 @@ def test_a_claim_without_id_takes_the_best_and_each_actor_another(agent, bob):
         add(agent, name)
     add(agent, "first", priority=0)
     assert [agent.claim().row.task.id, bob.claim().row.task.id, agent.claim().row.task.id] == ["first", "a", "b"]
+
+
+def test_a_stale_task_that_was_chosen_for_its_own_holder_is_granted_anew(agent, store, clock):
+    add(agent, "t")
+    agent.claim("t", ttl=1)
+    clock.sleep(minutes=2)
+    view = store.read()
+    again = rules.claim(view, agent.actor, view.get("t"), "now", anew=True)
+    assert (again.already, again.task.token, again.task.attempts) == (False, "t#2", 1)
 
 
 def steal(old, new, clock):

@@ -83,8 +83,7 @@ def test_ranks_are_the_longest_chains_behind_and_ignore_rings(graph):
 
 @given(st.lists(st.text("ab019_", min_size=1, max_size=6), max_size=6))
 def test_natural_order_is_total_over_any_ids_and_numbers_count_as_numbers(names):
-    assert sorted(names, key=natural) == sorted(sorted(names), key=natural)
-    tasks = [Task(name, "s") for name in names]
+    tasks = [Task(name, "s") for name in [*names, *(f"0{name}" for name in names)]]  # `01` counts as `1` does
     assert [t.id for t in sorted(tasks, key=age)] == [t.id for t in sorted(reversed(tasks), key=age)]
 
 
@@ -114,11 +113,11 @@ def test_a_diamond_of_1_000_layers_does_not_explode():
 
 
 def test_a_board_of_100_000_tasks_in_a_row_is_searched_for_cycles_and_followed_to_its_end():
-    tasks = [Task(str(n), "s", blocked_by=(str(n + 1),) if n < 99_999 else ()) for n in range(100_000)]
-    view = View(tasks, {}, Settings())
+    tasks = [Task(str(n), "s", blocked_by=(str(n + 1),)) for n in range(99_999)]
+    view = View([*tasks, Task("99999", "s", owner="user")], {}, Settings())
     assert find_cycle(view, ["0"]) is None
     assert view.rank("99999") == 99_999
-    waiting = who_must_act(View([*tasks[:-1], tasks[-1].replace(owner="user")], {}, Settings()), [tasks[0]])
+    waiting = who_must_act(view, [tasks[0]])
     assert waiting.decisions == (("user", "99999"),)
     assert waiting.code == "waiting_on_person"
 

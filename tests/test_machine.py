@@ -276,11 +276,11 @@ def machine(which, examples, steps):
     return case
 
 
-class TestLockstep(machine(Boards, 40, 30)):
+class TestLockstep(machine(Boards, 100, 40)):
     """The same requests on both boards."""
 
 
-class TestOutsideEditor(machine(Outside, 30, 30)):
+class TestOutsideEditor(machine(Outside, 60, 40)):
     """The same, with somebody at the files of one."""
 
 

@@ -158,7 +158,7 @@ def stored(task: Task) -> dict[str, Any]:
     for key, field in KEYS.items():
         value = getattr(task, field)
         value = list(value) if isinstance(value, tuple) else value
-        unset = (DEFAULT_PRIORITY,) if field == "priority" else (None, [], {}, "", 0)
+        unset: tuple[Any, ...] = (DEFAULT_PRIORITY,) if field == "priority" else (None, [], {}, "", 0)
         if key in ALWAYS or value not in unset:
             found[key] = value
     return found

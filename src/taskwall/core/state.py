@@ -233,7 +233,8 @@ def who_must_act(view: View, tasks: Iterable[Task] | None = None) -> Waiting:
     A holder that is a person counts under decisions: only people can move that chain.
     """
     ends: dict[str, dict[Any, None]] = {name: {} for name in Waiting.__fields__}
-    queue = {task.id: task for task in (view if tasks is None else tasks) if not task.closed}
+    asked = view if tasks is None else tasks
+    queue = {task.id: task for task in sorted(asked, key=age) if not task.closed}
     todo = list(queue.values())
     for task in todo:
         now = state(view, task)
