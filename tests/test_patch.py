@@ -219,7 +219,7 @@ def test_a_conflict_is_found_in_its_line():
 
 
 @given(st.text(max_size=40) | st.text('{}[]":,\\\n 0123456789eE+-.truefalsnN', max_size=60))
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_any_text_is_an_object_or_refused_and_nothing_else(text):
     try:
         value = parse(text)

@@ -172,17 +172,18 @@ def stored(folder):
 # Races
 
 
-def test_eight_processes_claim_200_tasks_and_each_is_granted_once(folder, processes):
-    board_of(folder).create([Draft(subject=f"t{number}") for number in range(200)])
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_eight_processes_claim_all_tasks_and_each_is_granted_once(folder, processes, count):
+    board_of(folder).create([Draft(subject=f"t{number}") for number in range(count)])
     said = raced(processes(claim_all, folder, 8))
     grants = [line for lines in said.values() for line in lines]
-    assert len(grants) == 200 and max(Counter(line.split()[0] for line in grants).values()) == 1
+    assert len(grants) == count and max(Counter(line.split()[0] for line in grants).values()) == 1
     tasks = stored(folder)
     for line in grants:
         token, owner = line.split()
         task = tasks[token.partition("#")[0]]
         assert (task["status"], task["owner"], task["epoch"]) == ("in_progress", owner, 1)
-    assert len([e for e in FileStore(str(folder)).events() if e["verb"] == "claim"]) == 200
+    assert len([e for e in FileStore(str(folder)).events() if e["verb"] == "claim"]) == count
 
 
 def create_together(folder, processes, each):
@@ -197,7 +198,7 @@ def create_together(folder, processes, each):
 
 
 def test_eight_processes_create_at_once_and_nothing_is_lost(folder, processes):
-    create_together(folder, processes, 15)
+    create_together(folder, processes, 8)
 
 
 @pytest.mark.slow
@@ -206,26 +207,26 @@ def test_two_thousand_creations_by_eight_processes_are_two_thousand_files(folder
 
 
 def test_an_id_of_ones_own_is_given_to_one_process_only(folder, processes):
-    said = raced(processes(create_same, folder, 6, 20))
+    said = raced(processes(create_same, folder, 4, 12))
     winners = dict(line.split() for lines in said.values() for line in lines)
-    assert sum(map(len, said.values())) == len(winners) == 20
+    assert sum(map(len, said.values())) == len(winners) == 12
     assert {task_id: task["subject"] for task_id, task in stored(folder).items()} == winners
 
 
 def test_notes_of_many_processes_are_all_kept(folder, processes):
     board_of(folder).create([Draft(subject="s", id="shared")])
-    said = raced(processes(note_all, folder, 6, 15))
+    said = raced(processes(note_all, folder, 4, 12))
     acknowledged = sorted(line for lines in said.values() for line in lines)
     task = stored(folder)["shared"]
     assert sorted(note["text"] for note in task["notes"]) == acknowledged
-    assert task["rev"] == 1 + len(acknowledged) == 91
+    assert task["rev"] == 1 + len(acknowledged) == 49
 
 
 def test_a_reader_sees_each_file_whole(folder, processes):
     group = processes(churn, folder, 2)
     for process in group:
         process.go()
-    while len(list(folder.glob("*.json"))) < 30:
+    while len(list(folder.glob("*.json"))) < 15:
         view = FileStore(str(folder)).read()
         assert not [task.flaw for task in view if task.flaw]
         for task in view:
@@ -266,12 +267,12 @@ def kill_rounds(folder, processes, rounds, seed):
 
 
 def test_processes_killed_at_random_moments_leave_every_file_whole_and_no_lock(folder, processes):
-    kill_rounds(folder, processes, 5, seed=2)
+    kill_rounds(folder, processes, 3, seed=2)
 
 
 @pytest.mark.slow
 def test_processes_killed_at_many_random_moments_leave_every_file_whole_and_no_lock(folder, processes):
-    kill_rounds(folder, processes, 60, seed=1)
+    kill_rounds(folder, processes, 40, seed=1)
 
 
 def test_parts_left_by_a_killed_process_are_in_nobodys_way(folder):

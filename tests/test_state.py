@@ -166,6 +166,7 @@ WAITS = [
     (6, "missing", [("gone", "a")], [task("a", blocked_by=("gone",)), task("q", owner="user")]),
     (6, "cancelled", [("c", "a")], [task("c", status="cancelled"), task("a", blocked_by=("c",))]),
     (6, "cycles", [("a", "b", "a")], [task("a", blocked_by=("b",)), task("b", parent="a", blocked_by=("a",))]),
+    (6, "foreign", [("x", "arm")], [task("x", dialect="arm"), task("a", blocked_by=("x",)), task("q", owner="user")]),
     (6, "cycles", [("a", "a")], [task("a", blocked_by=("a",)), task("q", owner="user")]),
 ]
 

@@ -402,6 +402,18 @@ def test_a_write_without_a_change_leaves_the_file_alone(tmp_path):
     assert fingerprint(files.path / "x.json") == after
 
 
+def test_no_write_makes_a_file_too_large_to_be_read(tmp_path):
+    files = Files(tmp_path)
+    add(files.board(), "t")
+    kept = 0
+    with pytest.raises(Invalid, match="larger than 1024 KiB"):
+        while True:
+            files.board().update("t", Edit(note="n" * 65_000))
+            kept += 1
+    assert len(files.reread().get("t").notes) == kept == 16
+    files.board().complete(files.board().claim("t").row.task.token)
+
+
 def test_file_modes_survive_a_write(tmp_path):
     files = Files(tmp_path, {"x.json": '{"id": "x", "subject": "a", "status": "pending"}'})
     (files.path / "x.json").chmod(0o640)
@@ -417,7 +429,7 @@ def test_a_file_that_is_not_there_is_not_there(tmp_path):
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_a_damaged_file_never_stops_the_board_and_is_never_written_unless_it_is_a_task(tmp_path_factory, data):
     text = GOOD.encode()
     at = data.draw(st.integers(0, len(text)))

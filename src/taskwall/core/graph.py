@@ -36,6 +36,7 @@ def rings(starts: Iterable[str], edges: Edges) -> Iterator[list[str]]:
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     pending: list[str] = []
+    loops: set[str] = set()
     for root in starts:
         if root in index:
             continue
@@ -50,6 +51,8 @@ def rings(starts: Iterable[str], edges: Edges) -> Iterator[list[str]]:
                     pending.append(after)
                     walk.append((after, iter(edges(after))))
                     break
+                if after == node:
+                    loops.add(node)
                 if after in low:
                     low[node] = min(low[node], index[after])
             else:
@@ -61,7 +64,7 @@ def rings(starts: Iterable[str], edges: Edges) -> Iterator[list[str]]:
                     while not members or members[-1] != node:
                         members.append(pending.pop())
                         del low[members[-1]]
-                    if len(members) > 1 or node in edges(node):
+                    if len(members) > 1 or node in loops:
                         yield members
 
 

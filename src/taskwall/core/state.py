@@ -6,7 +6,17 @@
 from __future__ import annotations
 
 from .graph import cycle_through, natural, rings
-from .model import CANCELLED, COMPLETED, IN_PROGRESS, LAPSED, PENDING, PERSONS, WILD_HOLD, Settings
+from .model import (
+    CANCELLED,
+    COMPLETED,
+    IN_PROGRESS,
+    LAPSED,
+    PENDING,
+    PERSONS,
+    READ_ONLY_DIALECTS,
+    WILD_HOLD,
+    Settings,
+)
 from .record import Record
 from .view import Overlay, age
 
@@ -20,6 +30,9 @@ if TYPE_CHECKING:
 
 BROKEN, HELD, BLOCKED, STALE, WAITING, READY = "broken", "held", "blocked", "stale", "waiting", "ready"
 STATES = (READY, IN_PROGRESS, STALE, WAITING, BLOCKED, HELD, BROKEN, COMPLETED, CANCELLED)
+
+STARTABLE = (READY, WAITING, STALE)
+"""The states in which somebody may start a task; who may, `is_for` says."""
 
 MISSING, UNREADABLE, OPEN = "missing", "unreadable", "open"
 
@@ -126,7 +139,9 @@ def _reserved(view: View, task: Task) -> tuple[Reason, ...]:
 
 def is_actionable(view: View, task: Task, actor: Actor) -> bool:
     """Whether this actor may start the task now."""
-    return state(view, task).name in (READY, WAITING, STALE) and is_for(reservation(view, task), actor, view.settings)
+    if task.dialect in READ_ONLY_DIALECTS or not is_for(reservation(view, task), actor, view.settings):
+        return False
+    return state(view, task).name in STARTABLE
 
 
 def actionable(view: View, actor: Actor) -> list[Task]:
@@ -199,13 +214,14 @@ class Waiting(Record):
     cancelled: tuple[tuple[str, str], ...] = ()  # (cancelled blocker, the task that names it)
     cycles: tuple[tuple[str, ...], ...] = ()  # closed paths
     broken: tuple[tuple[str, str], ...] = ()  # (task, flaw)
+    foreign: tuple[tuple[str, str], ...] = ()  # (task, the format that is never written here)
 
     @property
     def code(self) -> str:
         """The refusal for which these waits are the reason; its exit status is that of an empty answer."""
         if self.broken:
             return "unreadable"
-        if self.holders or self.reserved or self.missing or self.cancelled or self.cycles:
+        if self.holders or self.reserved or self.missing or self.cancelled or self.cycles or self.foreign:
             return "nothing_actionable"
         return "waiting_on_person" if self.decisions or self.holds else "nothing_actionable"
 
@@ -220,6 +236,7 @@ class Waiting(Record):
         lines += [f"cancelled: {task} waits for {gone}, which is cancelled" for gone, task in self.cancelled]
         lines += [f"cycle: {' → '.join(path)}" for path in self.cycles]
         lines += [f"unreadable: {task}: {flaw}" for task, flaw in self.broken]
+        lines += [f"in another program's hands: {task} ({form!r} format; import it)" for task, form in self.foreign]
         return lines[:MAX_LINES] + ([f"… {len(lines) - MAX_LINES} more"] if len(lines) > MAX_LINES else [])
 
 
@@ -238,6 +255,8 @@ def who_must_act(view: View, tasks: Iterable[Task] | None = None) -> Waiting:
     todo = list(queue.values())
     for task in todo:
         now = state(view, task)
+        if now.name in STARTABLE and task.dialect in READ_ONLY_DIALECTS:
+            ends["foreign"][task.id, task.dialect] = None
         for reason in now.reasons:
             after = view.get(reason.subject) if now.name == BLOCKED and reason.subject else None
             if reason.how == OPEN and after and after.id not in queue:

@@ -165,7 +165,20 @@ class Overlay(View):
     def put(self, task: Task) -> None:
         """Change or add a task."""
         self.changed[task.id] = task
-        self.__dict__.pop("_ranks", None)
+        for derived in ("_ranks", "_changed_links"):
+            self.__dict__.pop(derived, None)
+
+    @cached_property
+    def _changed_links(self) -> tuple[dict[str, list[Task]], dict[str, list[Task]]]:
+        """Per id: its dependents and its children among the changed tasks."""
+        dependents: dict[str, list[Task]] = {}
+        children: dict[str, list[Task]] = {}
+        for task in self.changed.values():
+            for blocker in self.blockers(task):
+                dependents.setdefault(blocker, []).append(task)
+            if task.parent:
+                children.setdefault(task.parent, []).append(task)
+        return dependents, children
 
     def get(self, task_id: str) -> Task | None:
         """The task with exactly this id."""
@@ -182,12 +195,12 @@ class Overlay(View):
     def dependents(self, task_id: str) -> list[Task]:
         """The tasks that name this id as a blocker, oldest first."""
         kept = [t for t in self.below.dependents(task_id) if t.id not in self.changed]
-        return _by_age(kept + [t for t in self.changed.values() if task_id in self.blockers(t)])
+        return _by_age(kept + self._changed_links[0].get(task_id, []))
 
     def children(self, task_id: str) -> list[Task]:
         """The tasks whose parent this id is, oldest first."""
         kept = [t for t in self.below.children(task_id) if t.id not in self.changed]
-        return _by_age(kept + [t for t in self.changed.values() if t.parent == task_id])
+        return _by_age(kept + self._changed_links[1].get(task_id, []))
 
     def blockers(self, task: Task) -> tuple[str, ...]:
         """The ids it waits for, known or not, without its children."""

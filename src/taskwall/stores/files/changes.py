@@ -39,6 +39,8 @@ def differences(
     `free_form` told when the task was claimed.
     """
     dialect = DIALECTS[old.dialect]
+    if dialect.name == OURS:  # where every id is text
+        numeric = _no_number
     changed: dict[str, Any] = {}
     removed: list[str] = []
     if (old.status, old.hold) != (new.status, new.hold):
@@ -80,6 +82,10 @@ def _nobody(dialect: Dialect, free: Mapping[str, Any]) -> Any:
         case [None | "" as before]:
             return before
     return dialect.no_owner
+
+
+def _no_number(_: str) -> bool:
+    return False
 
 
 def _edges(ids: Iterable[str], there: Any, numeric: Callable[[str], bool]) -> list[Any]:

@@ -73,7 +73,7 @@ class Ledger:
         if not isinstance(booked, dict):
             return task
         known = {name: value for name, value in booked.items() if name in BOOKED}
-        return task.replace(**{name: v for name, v in known.items() if v is None or fits(name, v)})
+        return task.replace(**{name: v for name, v in known.items() if v == Task.__defaults__[name] or fits(name, v)})
 
     def writes(
         self, claims: dict[str, Claim], tasks: dict[str, Task], free: dict[str, dict[str, Any]], ended: dict[str, int]
@@ -121,8 +121,9 @@ class Ledger:
 
 def _claim(task_id: str, stored: Any) -> Claim | None:
     """The claim in an entry. The file may be damaged, or come with a hostile repository: its types are checked."""
-    if not isinstance(stored, dict) or set(stored) != set(STORED) or stored["task"] != task_id:
+    if not isinstance(stored, dict) or not stored.keys() >= set(STORED) or stored["task"] != task_id:
         return None
+    stored = {name: stored[name] for name in STORED}
     texts = all(isinstance(stored[name], str) for name in ("actor", "session", "since"))
     options = isinstance(stored["reserved"], str | None) and (stored["ttl"] is None or _is_number(stored["ttl"]))
     if not texts or not options or not fits("epoch", stored["epoch"]) or not isinstance(stored["open"], bool):

@@ -15,7 +15,7 @@ from ...core.view import View
 from ..base import Txn
 from .changes import Kept, differences, free_form, key_order, new_file
 from .dialects import NotATask, read
-from .disk import NotPlain, Write, commit, read_text
+from .disk import MAX_BYTES, NotPlain, Write, commit, read_text
 from .folder import SUFFIX, Folder
 from .ledger import Ledger
 from .lock import lock
@@ -156,7 +156,7 @@ class FileStore:
     def _task_write(self, view: FileView, txn: Txn, task: Task, free: dict[str, dict[str, Any]]) -> Write | None:
         if txn.is_new(task):
             path = os.path.join(self.path, task.id + SUFFIX)
-            return Write(path, encode(new_file(task), indent="  ") + "\n", exclusive=True)
+            return Write(path, _checked_size(task, encode(new_file(task), indent="  ") + "\n"), exclusive=True)
         path = os.path.join(self.path, view.names[task.id])
         text, raw, old = _read_again(path, view.in_files[task.id])
         if old.status != IN_PROGRESS == task.status and not task.gated:
@@ -170,7 +170,7 @@ class FileStore:
                 next=f"rename {kept} in that file by hand, or leave it out of this request",
             ) from None
         patched = patch(text, changes, removed, key_order(task.dialect))
-        return Write(path, patched) if patched != text else None
+        return Write(path, _checked_size(task, patched)) if patched != text else None
 
     def _append(self, events: list[dict[str, Any]]) -> None:
         if not events:
@@ -210,6 +210,17 @@ def _read_again(path: str, seen: Task) -> tuple[str, dict[str, Any], Task]:
             next="repeat the command",
         )
     return text, raw, found
+
+
+def _checked_size(task: Task, text: str) -> str:
+    """Return what can be read again. Raises Invalid: a file that has outgrown the reader would be lost to the board."""
+    if len(text.encode()) > MAX_BYTES:
+        raise Invalid(
+            f"the file of {task.id} would be larger than {MAX_BYTES // 1024} KiB",
+            task=task.id,
+            next="keep long text in a file of its own and name that",
+        )
+    return text
 
 
 def _continue_epochs(txn: Txn) -> None:
