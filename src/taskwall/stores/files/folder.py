@@ -11,12 +11,14 @@ from ...core.errors import Unreadable
 from ...core.model import Task, id_flaw
 from ...core.record import Record
 from .dialects import NotATask, read
-from .disk import NotPlain, Signature, read_text, signature
+from .disk import NotPlain, read_text
 from .patch import NotStrict, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from .disk import Disk, Signature
 
 SUFFIX = ".json"
 RACY_NS = 2_000_000_000
@@ -38,15 +40,19 @@ class Found(Record):
 class Folder:
     """Reads the files of one folder; a file whose signature is unchanged is not read again by this process."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, disk: Disk) -> None:
+        self.path, self.disk = path, disk
         self._known: dict[str, Found] = {}
 
-    def scan(self) -> tuple[dict[str, Task], dict[str, str]]:
-        """Every task by id, and the name of its file by id."""
+    def look(self) -> None:
+        """Read what is new or changed."""
         self._known = {found.name: found for found in self._files()}
+
+    def tasks(self, pending: Mapping[str, str]) -> tuple[dict[str, Task], dict[str, str]]:
+        """Every task by id, and the name of its file by id. pending: texts that files will have, by their names."""
+        present = self._known | {name: _promised(name, text) for name, text in pending.items() if "/" not in name}
         claimed: dict[str, list[Found]] = {}
-        for found in self._known.values():
+        for found in present.values():
             if not found.task.flaw:
                 claimed.setdefault(found.task.id, []).append(found)
         tasks: dict[str, Task] = {}
@@ -54,7 +60,7 @@ class Folder:
         for task_id, files in claimed.items():
             tasks[task_id] = files[0].task if len(files) == 1 else _twins(task_id, [f.name for f in files])
             names[task_id] = files[0].name
-        for found in self._known.values():
+        for found in present.values():
             if found.task.flaw:
                 task = _placed(found, tasks)
                 tasks[task.id], names[task.id] = task, found.name
@@ -62,19 +68,21 @@ class Folder:
 
     def _files(self) -> Iterator[Found]:
         try:
-            entries = list(os.scandir(self.path))
+            entries = self.disk.names(self.path)
         except FileNotFoundError:
             return
         except OSError as error:
             raise Unreadable(
                 f"the board {self.path} cannot be read: {error.strerror}", next=f"look at what {self.path} is"
             ) from None
-        for entry in sorted(entries, key=lambda e: e.name):
-            if entry.name.endswith(SUFFIX):
+        for name, seen in entries:
+            if name.endswith(SUFFIX):
+                known = self._known.get(name)
+                if known and known.settled and known.seen == seen:
+                    yield known
+                    continue
                 try:
-                    seen = signature(entry.stat(follow_symlinks=False))
-                    known = self._known.get(entry.name)
-                    yield known if known and known.settled and known.seen == seen else self._read(entry.name, seen)
+                    yield self._read(name, seen)
                 except FileNotFoundError:  # removed since the folder was listed
                     continue
 
@@ -89,19 +97,26 @@ class Folder:
 
     def _read(self, name: str, seen: Signature) -> Found:
         now = time.time_ns()
-        path = os.path.join(self.path, name)
-        text = ""
         try:
-            text, found = read_text(path)
-            seen = signature(found)
-            task = read(parse(text))
+            text, seen = read_text(os.path.join(self.path, name), self.disk)
+            task = _task(name, text)
         except NotPlain as flaw:
-            text, task = flaw.text, _broken(name, flaw.text, str(flaw))
-        except NotStrict as flaw:
-            task = _broken(name, text, f"{flaw.line}: {flaw}" if flaw.line else str(flaw))
-        except NotATask as flaw:
-            task = _broken(name, text, str(flaw))
+            task = _broken(name, flaw.text, str(flaw))
         return Found(name, task, seen, settled=max(seen[:2]) < now - RACY_NS)
+
+
+def _task(name: str, text: str) -> Task:
+    """The task in the text of a file, or one that says what is wrong with it."""
+    try:
+        return read(parse(text))
+    except NotStrict as flaw:
+        return _broken(name, text, f"{flaw.line}: {flaw}" if flaw.line else str(flaw))
+    except NotATask as flaw:
+        return _broken(name, text, str(flaw))
+
+
+def _promised(name: str, text: str) -> Found:
+    return Found(name, _task(name, text), (0, 0, 0, 0), settled=False)
 
 
 def _broken(name: str, text: str, flaw: str) -> Task:

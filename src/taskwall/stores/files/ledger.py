@@ -7,9 +7,8 @@ never gain, `free` how one of them looked before the claim, `ended` the latest e
 
 from __future__ import annotations
 
-import json
+import functools
 import os
-import time
 
 from ...core.model import BY_HAND, KEYS, LAPSED, LIVE, Claim, Task
 from .dialects import BOOKKEEPING, fits
@@ -18,13 +17,17 @@ from .patch import NotStrict, encode, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
+    from .disk import Disk
+
+SUFFIX = ".json"
 BOOKED = tuple(KEYS[key] for key in KEYS if key in BOOKKEEPING and key not in ("epoch", "rev", "createdAt", "key"))
 STORED = ("task", "epoch", "actor", "session", "since", "reserved", "ttl", "open", "past")
 
 
+@functools.cache
 def boot_id() -> str:
     """Names this boot of the machine: on another one, nobody who beat before it is alive."""
     try:
@@ -37,14 +40,16 @@ def boot_id() -> str:
 class Ledger:
     """Reads entries as they are asked for; an entry that cannot be read is as good as none."""
 
-    def __init__(self, path: str, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self.path = path
+    def __init__(self, disk: Disk, path: str, monotonic: Callable[[], float], pending: Mapping[str, str]) -> None:
+        """pending: texts that entries will have once a committed journal is applied, by their names in the board."""
+        self.disk, self.path = disk, path
         self._monotonic = monotonic
-        self._read: dict[str, dict[str, Any]] = {}
+        promised = {os.path.basename(name): text for name, text in pending.items() if "/" in name}
+        self._read = {name.removesuffix(SUFFIX): _entry(text) for name, text in promised.items()}
         try:
-            self._names = set(os.listdir(path))
+            self._names = {name for name, _ in disk.names(path)} | promised.keys()
         except OSError:
-            self._names = set()
+            self._names = set(promised)
 
     def get(self, task_id: str) -> Claim | None:
         """The latest claim on a task, its lease judged now."""
@@ -55,7 +60,7 @@ class Ledger:
     @property
     def known(self) -> set[str]:
         """The ids of all tasks that have an entry."""
-        return {name.removesuffix(".json") for name in self._names}
+        return {name.removesuffix(SUFFIX) for name in self._names}
 
     def free(self, task_id: str) -> dict[str, Any]:
         """How the task's file looked before its claim, as `free_form` told it; empty when that was not seen."""
@@ -97,15 +102,15 @@ class Ledger:
         return found
 
     def _file(self, task_id: str) -> str:
-        return os.path.join(self.path, f"{task_id}.json")
+        return os.path.join(self.path, task_id + SUFFIX)
 
     def _entry(self, task_id: str) -> dict[str, Any]:
-        if f"{task_id}.json" not in self._names:
+        if task_id + SUFFIX not in self._names:
             return {}
         if task_id not in self._read:
             try:
-                self._read[task_id] = parse(read_text(self._file(task_id))[0])
-            except (OSError, NotPlain, NotStrict, json.JSONDecodeError):
+                self._read[task_id] = _entry(read_text(self._file(task_id), self.disk)[0])
+            except (OSError, NotPlain):
                 self._read[task_id] = {}
         return self._read[task_id]
 
@@ -117,6 +122,13 @@ class Ledger:
         alive = _is_number(until) and lease.get("boot") == boot_id()
         left = (until - self._monotonic()) / 60 if alive else 0.0
         return claim.replace(lease=LIVE if left > 0 else LAPSED, left=max(left, 0.0))
+
+
+def _entry(text: str) -> dict[str, Any]:
+    try:
+        return parse(text)
+    except NotStrict:
+        return {}
 
 
 def _claim(task_id: str, stored: Any) -> Claim | None:

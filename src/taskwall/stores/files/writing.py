@@ -1,0 +1,105 @@
+"""A transaction as the files it changes: the patched text of each task, and the entries of the claim ledger."""
+
+from __future__ import annotations
+
+import os
+
+from ...core.errors import Invalid, Unreadable, Unwritable
+from ...core.model import IN_PROGRESS
+from .changes import Kept, differences, free_form, key_order, new_file
+from .dialects import NotATask, read
+from .disk import MAX_BYTES, NotPlain, Write, read_text
+from .folder import SUFFIX
+from .patch import NotStrict, encode, parse, patch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ...core.model import Task
+    from ..base import Txn
+    from .disk import Disk
+    from .view import FileView
+
+
+class Writing:
+    """The files of one transaction, made under the lock. Raises Refused when somebody else changed one of them."""
+
+    def __init__(self, disk: Disk, board: str, view: FileView, txn: Txn) -> None:
+        self._disk, self._board, self._view, self._txn = disk, board, view, txn
+        self._free: dict[str, dict[str, Any]] = {}
+        _continue_epochs(txn)
+        self.tasks = [write for task in txn.changed.values() if (write := self._of(task))]
+        self.entries = view.ledger.writes(txn.claimed, txn.changed, self._free, _unknown_ends(view, txn))
+
+    def _of(self, task: Task) -> Write | None:
+        if self._txn.is_new(task):
+            path = os.path.join(self._board, task.id + SUFFIX)
+            return Write(path, _checked_size(task, encode(new_file(task), indent="  ") + "\n"), exclusive=True)
+        path = os.path.join(self._board, self._view.names[task.id])
+        text, raw, old = self._read_again(path, self._view.in_files[task.id])
+        if old.status != IN_PROGRESS == task.status and not task.gated:
+            self._free[task.id] = free_form(old, raw)
+        try:
+            changes, removed = differences(old, task, raw, self._numeric, self._view.ledger.free(task.id))
+        except Kept as kept:
+            raise Invalid(
+                f"{path}: its {kept} is {encode(raw[kept.key])[:80]}, which is not ours to replace",
+                task=task.id,
+                next=f"rename {kept} in that file by hand, or leave it out of this request",
+            ) from None
+        patched = patch(text, changes, removed, key_order(task.dialect))
+        return Write(path, _checked_size(task, patched)) if patched != text else None
+
+    def _read_again(self, path: str, seen: Task) -> tuple[str, dict[str, Any], Task]:
+        """The text, object and task of a file, which is still the one that was seen when the transaction began."""
+        try:
+            text, _ = read_text(path, self._disk)
+            raw = parse(text)
+            found = read(raw)
+        except (OSError, NotPlain, NotStrict, NotATask) as flaw:
+            raise Unreadable(
+                f"{path} was changed by another program just now: {flaw}; nothing was written", task=seen.id
+            ) from None
+        if found != seen:
+            raise Unwritable(
+                f"{path} was changed by another program just now; nothing was written",
+                task=seen.id,
+                next="repeat the command",
+            )
+        return text, raw, found
+
+    def _numeric(self, task_id: str) -> bool:
+        task = self._txn.get(task_id)
+        return task is not None and task.numeric
+
+
+def _checked_size(task: Task, text: str) -> str:
+    """Return what can be read again. Raises Invalid: a file that has outgrown the reader would be lost to the board."""
+    if len(text.encode()) > MAX_BYTES:
+        raise Invalid(
+            f"the file of {task.id} would be larger than {MAX_BYTES // 1024} KiB",
+            task=task.id,
+            next="keep long text in a file of its own and name that",
+        )
+    return text
+
+
+def _continue_epochs(txn: Txn) -> None:
+    """A new task under the id of one that was removed goes on from there: no epoch is given out twice."""
+    for task in list(txn.changed.values()):
+        if txn.is_new(task) and (entry := txn.claim(task.id)):
+            txn.put(task.replace(epoch=entry.epoch))
+            if entry.open:
+                txn.record(entry.replace(open=False))
+
+
+def _unknown_ends(view: FileView, txn: Txn) -> dict[str, int]:
+    """The epochs of claims made by hand in files of other programs that end here: neither file nor claim tells them."""
+    ends = {}
+    for task in txn.changed.values():
+        before, entry = view.get(task.id), txn.claim(task.id)
+        unknown = entry is None or entry.epoch < task.epoch
+        if before and not task.gated and unknown and before.status == IN_PROGRESS != task.status:
+            ends[task.id] = before.epoch
+    return ends
