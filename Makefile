@@ -3,7 +3,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-fast check setup wheel clean
+.PHONY: demo test test-fast prove check setup wheel clean
 .DEFAULT_GOAL := test
 
 setup: $(READY)
@@ -20,6 +20,9 @@ test: $(READY)
 
 test-fast: $(READY)
 	$(PY) -m pytest -m "not slow"
+
+prove: $(READY)
+	$(PY) -m pytest tests/proof -rs
 
 check: $(READY)
 	$(VENV)/bin/ruff format --check src tests

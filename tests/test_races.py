@@ -306,6 +306,18 @@ def test_a_lock_that_is_not_had_in_time_names_who_has_it(folder, held):
     assert board_of(folder).get("t").row.state == "ready", "reading waits for nobody"
 
 
+def test_a_process_that_comes_back_at_once_does_not_keep_the_others_out(folder, processes):
+    board_of(folder).create([Draft(subject="s", id="shared")])
+    greedy, other = processes(note_all, folder, 2, 40)
+    greedy.go()
+    assert greedy.line()
+    other.go()
+    greedy.rest(), other.rest()
+    authors = [note["by"] for note in stored(folder)["shared"]["notes"]]
+    both = authors[authors.index("p1") : 80 - authors[::-1].index("p0")]
+    assert max(len(run) for run in "".join(a[1] for a in both).replace("01", "0 1").replace("10", "1 0").split()) < 15
+
+
 def test_a_killed_holder_lets_the_next_one_in(folder, held):
     held.kill()
     with lock(str(folder / ".local" / "lock"), deadline=0):

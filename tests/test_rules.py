@@ -87,6 +87,8 @@ def test_a_plan_may_name_later_tasks_by_ref_but_not_in_a_ring(agent, store):
     error = refused("cycle", agent.create, ring, store=store)
     assert error.by[0] == error.by[-1]
     assert set(error.by) == {"id-x", "id-y", "id-z"}
+    error = refused("cycle", agent.create, [d.replace(id="") for d in ring], store=store)
+    assert set(error.by) == {"x", "y", "z"}, "ids that were never given are not told"
 
 
 def test_a_task_cannot_block_itself(agent, store):
@@ -213,6 +215,7 @@ def test_only_the_holder_completes_releases_and_beats(agent, board_for, store):
     board_for("bob").claim("t")
     for verb in (agent.complete, agent.release, agent.heartbeat):
         assert refused("not_owner", verb, "t", store=store).by == ("bob",)
+    refused("invalid", board_for("bob").heartbeat, "t", ttl=-5, store=store)
     twin = board_for("bob", session="another")
     refused("not_owner", twin.complete, "t", store=store)
 

@@ -228,18 +228,18 @@ class Board:
         wanted = [
             task
             for task in tasks
-            if not (hidden and task.closed)
-            and (not owner or task.owner == owner)
+            if (not owner or task.owner == owner)
             and (not label or label in task.labels)
             and (not glob or _matches(task.id, glob))
             and (not text or text.casefold() in f"{task.subject}\n{task.description}".casefold())
             and (not states or task.status in states or state(view, task).name in states)
         ]
+        finished = sum(task.closed for task in wanted) if hidden else 0
+        wanted = [task for task in wanted if not (hidden and task.closed)]
         if after:
             last = age(view.find(after))
             wanted = [task for task in wanted if age(task) > last]
         page = wanted[: max(1, min(limit, PAGE))]
-        finished = sum(task.closed for task in tasks) if hidden else 0
         return Listing(rows(view, page), more=len(wanted) - len(page), finished=finished, total=len(tasks))
 
     def get(self, name: str) -> Shown:
@@ -255,7 +255,7 @@ class Board:
             children=rows(view, view.children(task.id)),
             dependents=rows(view, view.dependents(task.id)),
             would_unblock=() if task.closed or task.flaw else rows(view, would_unblock(view, task)),
-            claim=_told(claim) if claim and claim.epoch == task.epoch else None,
+            claim=_told(claim) if claim and claim.epoch == task.epoch and task.status == IN_PROGRESS else None,
         )
 
     def next(self, limit: int = 1) -> Offer:
@@ -310,11 +310,13 @@ class Board:
 
     def _apply(self, verb: str, txn: Txn, change: Change) -> Changed:
         txn.apply(change)
+        known = [b for i in txn.blockers(change.task) if (b := txn.get(i))] if verb == "claim" else []
         return Changed(
             verb,
             Row.of(txn, txn.get(change.task.id) or change.task),
             unblocked=rows(txn, change.unblocked),
             also=rows(txn, change.also),
+            blockers=rows(txn, known),
             notices=change.notices,
             already=change.already,
         )

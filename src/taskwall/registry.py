@@ -235,7 +235,8 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _integer(value: Any) -> int:
+def integer(value: Any) -> int:
+    """A whole number, also as text, or a word for a priority. Raises ValueError, TypeError."""
     number = float(_PRIORITY_WORDS.get(str(value).lower(), value)) if not isinstance(value, bool) else 0.5
     if not number.is_integer():
         raise ValueError
@@ -290,7 +291,7 @@ _DRAFT_PARAMS = {
 
 _COERCE: dict[str, Callable[[Any], Any]] = {
     "str": _text,
-    "int": _integer,
+    "int": integer,
     "float": _number,
     "bool": _truth,
     "list[str]": _texts,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .core.errors import Refused
+    from .core.model import Task
     from .results import Answer, Step
 
 MARKS = {PENDING: "[ ]", IN_PROGRESS: "[>]", COMPLETED: "[x]", CANCELLED: "[-]"}
@@ -113,9 +114,11 @@ def _changed(answer: Changed) -> list[str]:
         return [*map(safe, head), *_section("Unblocked:", answer.unblocked)]
     lines = [f"{_DONE[answer.verb]} {row.task.id} ({safe(row.task.subject)})", *map(safe, answer.notices)]
     if answer.verb == "claim":
-        lines += _briefing(row)
+        lines += _briefing(row, answer.blockers)
     if answer.verb == "ask":
-        lines[:1] = [f"Asked {answer.also[0].task.id}: {safe(answer.also[0].task.subject)}", f"Blocked {row.task.id}"]
+        decision = answer.also[0].task
+        lines[:1] = [f"Asked {decision.id}: {safe(decision.subject)}", f"{row.task.id} waits for the answer"]
+        lines.append(f"Next: a person answers with `taskwall answer {decision.id} TEXT`")
     elif answer.also:
         lines += _section(_ALSO[answer.verb], answer.also)
     return lines + _section("Unblocked:", answer.unblocked)
@@ -146,16 +149,27 @@ _ALREADY = {
 _ALSO = {"cancel": "Cancelled too:", "reopen": "Suspect, for they relied on it:", "complete": "Also:"}
 
 
-def _briefing(row: Row) -> list[str]:
+def _briefing(row: Row, blockers: Sequence[Row]) -> list[str]:
     """What whoever takes a task should know: its text, its past attempts and notes, what it promises."""
     task = row.task
     lines = [f"token: {task.token}"]
     if task.description:
         lines.append(safe(task.description[:MAX_TEXT], lines=True))
+    lines += [outcome for blocker in blockers for outcome in _outcome(blocker.task)]
     lines += [f"attempts before: {task.attempts}"] if task.attempts else []
     lines += [f"note by {safe(note['by'])}: {safe(note['text'][:MAX_TEXT], lines=True)}" for note in task.notes[-5:]]
     lines += [f"products: {', '.join(map(safe, task.products))}"] if task.products else []
     return [*lines, f"Next: do it, then complete_task (taskwall done {task.id})"]
+
+
+def _outcome(task: Task) -> list[str]:
+    """What came of a task, for those that waited for it."""
+    told = (("answer", task.answer), ("result", task.result))
+    return [
+        f"{word} of {task.id} ({safe(task.subject)}): {safe(text[:MAX_TEXT], lines=True)}"
+        for word, text in told
+        if text
+    ]
 
 
 def _created(answer: Created) -> list[str]:
@@ -195,10 +209,12 @@ def _shown(answer: Shown) -> list[str]:
         ("Dependents:", answer.dependents),
     ):
         lines += [title, *(f"- {line(item)}" for item in items)] if items else []
+        lines += (
+            [f"  {outcome}" for item in items for outcome in _outcome(item.task)] if items is answer.blockers else []
+        )
     lines += [f"- {safe(i)}: does not exist" for i in answer.missing]
-    lines += (
-        ["Notes:", *(f"- {n['at'][:16]} {safe(n['by'])}: {safe(n['text'])}" for n in task.notes)] if task.notes else []
-    )
+    told = (f"- {n['at'][:16]} {safe(n['by'])}: {safe(n['text'], lines=True)}" for n in task.notes)
+    lines += ["Notes:", *(note.replace("\n", "\n  ") for note in told)] if task.notes else []
     lines += _section("Completing it would unblock:", answer.would_unblock)
     return lines + [f"notice: {safe(notice)}" for notice in task.notices]
 
@@ -223,7 +239,11 @@ def _offer(answer: Offer) -> list[str]:
 
 
 def _tree(steps: Sequence[Step]) -> list[str]:
-    return [f"{'  ' * step.depth}{line(step.row)}{' (see above)' if step.seen else ''}" for step in steps]
+    return [
+        "  " * step.depth
+        + (f"{MARKS[step.row.task.status]} {step.row.task.id} (see above)" if step.seen else line(step.row))
+        for step in steps
+    ]
 
 
 def _why(answer: Why) -> list[str]:

@@ -57,6 +57,7 @@ class Changed(Answer):
     row: Row
     unblocked: tuple[Row, ...] = ()
     also: tuple[Row, ...] = ()
+    blockers: tuple[Row, ...] = ()  # of a claimed task: what came of them is part of the briefing
     notices: tuple[str, ...] = ()
     already: bool = False
 

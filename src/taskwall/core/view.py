@@ -104,9 +104,9 @@ class View:
         return next((task for task in self if task.key == key), None)
 
     def held_by(self, actor: Actor) -> list[Task]:
-        """The tasks in progress that this actor holds in this session."""
+        """The tasks in progress that this actor holds in this session, oldest first."""
         begun = ((task, self.claim(task.id)) for task in self if task.status == IN_PROGRESS)
-        return [t for t, claim in begun if claim and claim.open and claim.epoch == t.epoch and actor.holds(claim)]
+        return _by_age([t for t, c in begun if c and c.open and c.epoch == t.epoch and actor.holds(c)])
 
     def rank(self, task_id: str) -> int:
         """The length of the longest chain of open tasks that wait behind this one."""
@@ -122,12 +122,8 @@ class View:
         if exact:
             return exact
         folded = wanted.casefold()
-        matches = [
-            t
-            for t in self
-            if t.subject.casefold() == folded
-            or (len(wanted) >= SHORTEST_PART and (t.id.startswith(folded) or t.id.endswith(folded)))
-        ] or [t for t in self if len(wanted) >= SHORTEST_PART and (t.id.startswith(wanted) or t.id.endswith(wanted))]
+        matches = [t for t in self if t.subject.casefold() == folded or _is_part(folded, t.id)]
+        matches = matches or [t for t in self if _is_part(wanted, t.id)]
         if len(matches) == 1:
             return matches[0]
         if matches:
@@ -151,6 +147,12 @@ class View:
         by_subject = [t.id for t in self if len(wanted) >= SHORTEST_PART and wanted.casefold() in t.subject.casefold()]
         near = get_close_matches(wanted, [t.id for t in self], n=3, cutoff=0.75)
         return tuple(dict.fromkeys(by_subject[:3] + near))[:3]
+
+
+def _is_part(text: str, task_id: str) -> bool:
+    """Whether text is long enough and begins or ends this id, or begins it behind `task_`."""
+    starts = task_id.startswith(text) or task_id.removeprefix("task_").startswith(text)
+    return len(text) >= SHORTEST_PART and (starts or task_id.endswith(text))
 
 
 class Overlay(View):

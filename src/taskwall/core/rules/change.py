@@ -71,7 +71,7 @@ def require_open(task: Task) -> None:
             f"{task.id} is already {task.status}{by}",
             task=task.id,
             by=(task.owner,) if task.owner else (),
-            next=f"nothing to do; a person may `taskwall reopen {task.id}`",
+            next=f"nothing to do; `taskwall reopen {task.id}` takes that back",
         )
 
 
@@ -88,7 +88,7 @@ def require_clear(view: View, task: Task) -> None:
 
 def holder(view: View, task: Task) -> str:
     claim = view.claim(task.id)
-    since = f" since {claim.since}" if claim and claim.epoch == task.epoch else ""
+    since = f" since {claim.since}" if claim and claim.open and claim.epoch == task.epoch else ""
     return f"{task.owner or 'somebody unnamed'}{since}"
 
 
@@ -136,6 +136,12 @@ def superseded(view: View, task: Task) -> errors.Superseded:
 def require_current(view: View, task: Task, epoch: int | None) -> None:
     if epoch is not None and epoch < task.epoch:
         raise superseded(view, task)
+    if epoch is not None and epoch > task.epoch:
+        raise errors.NotOwner(
+            f"{task.id}#{epoch} is no claim that was ever granted; {task.id} was claimed {task.epoch} times",
+            task=task.id,
+            next="give the token that the claim printed, or the id alone",
+        )
 
 
 def require_held(view: View, task: Task, actor: Actor, epoch: int | None) -> None:
@@ -155,7 +161,7 @@ def require_held(view: View, task: Task, actor: Actor, epoch: int | None) -> Non
         f"{task.id} is held by {holder(view, task)}, not by {actor.name}",
         task=task.id,
         by=(task.owner or "",),
-        next="wait for its holder; to take it over: `taskwall claim --steal --reason …`",
+        next=f"if that is you, say so: --as {task.owner}; to take it over: `taskwall claim --steal --reason …`",
     )
 
 

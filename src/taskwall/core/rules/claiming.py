@@ -196,6 +196,8 @@ def release(
 def heartbeat(view: View, actor: Actor, task: Task, epoch: int | None, ttl: float | None) -> Change:
     """Renew the lease of a claim; one made by hand has none and stays so unless a ttl is given."""
     require_held(view, task, actor, epoch)
+    if ttl is not None and not ttl > 0:
+        raise errors.Invalid(f"a lease of {ttl:g} minutes is not possible", task=task.id, next="give more than 0")
     held = view.claim(task.id)
     if held is None or held.epoch != task.epoch:
         return Change(task, notices=("nothing is known of this claim here, so it has no lease to renew",), already=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import errors
 from ..model import COMPLETED, IN_PROGRESS, MAX_SUBJECT, PENDING, Task, checked_line, checked_text
-from ..state import attempts, is_for, is_lapsed, reservation
+from ..state import attempts, is_for, is_lapsed, open_waits, reservation
 from ..view import Overlay
 from .change import (
     Change,
@@ -84,10 +84,15 @@ def answer(view: View, actor: Actor, task: Task, text: str, now: str, **changes:
         return Change(task, already=True)
     require_open(task)
     if not is_decision(view, task):
+        asked = [
+            str(w.subject) for w in open_waits(view, task) if (t := view.get(str(w.subject))) and is_decision(view, t)
+        ]
+        way = f"answer what it waits for: `taskwall answer {asked[0]} TEXT`" if asked else ""
         raise errors.Invalid(
             f"{task.id} asks nothing of a person",
             task=task.id,
-            next=f"claim and complete it: `taskwall claim {task.id}`",
+            by=tuple(asked),
+            next=way or f"claim and complete it: `taskwall claim {task.id}`",
         )
     if not may_answer(view, actor, task):
         owner = str(reservation(view, task) or "user")

@@ -105,7 +105,9 @@ def create(
         if task:
             after.put(task)
     require_parents(after, after.changed.values())
-    require_acyclic(find_cycle(after, list(after.changed)))
+    refs = {local[draft.ref]: draft.ref for draft in drafts if draft.ref and not draft.id}
+    cycle = find_cycle(after, list(after.changed))
+    require_acyclic(cycle and [refs.get(i, i) for i in cycle])  # ids that never came to be tell nobody anything
     events = tuple(event(actor, str(t.created_at), "create", t, subject=t.subject) for t in after.changed.values())
     first = after.get(ids[0])
     assert first is not None
@@ -145,7 +147,17 @@ def _drafted(view: Overlay, actor: Actor, draft: Draft, task_id: str, local: dic
 
 def _found(view: View, names: Iterable[str], local: dict[str, str]) -> tuple[str, ...]:
     """The ids meant by these names; a ref of the same plan comes before the board."""
-    return tuple(dict.fromkeys(local[name] if name in local else view.find(name).id for name in names))
+    try:
+        return tuple(dict.fromkeys(local[name] if name in local else view.find(name).id for name in names))
+    except errors.UnknownTask as unknown:
+        from difflib import get_close_matches  # imported late: only an error needs it
+
+        near = get_close_matches(str(unknown.task), local, n=1)
+        if not near:
+            raise
+        raise errors.UnknownTask(
+            unknown.message, task=unknown.task, by=tuple(near), next=f"did you mean {near[0]} of this plan?"
+        ) from None
 
 
 def _release_own_parents(view: View, after: Overlay, actor: Actor, change: Change, now: str) -> Change:
@@ -189,7 +201,7 @@ def update(view: View, actor: Actor, task: Task, edit: Edit, epoch: int | None, 
     change = Change(
         edited,
         put=(edited, *unlinked) if changes else unlinked,
-        events=(event(actor, now, "update", task, fields=sorted(changes)),),
+        events=(event(actor, now, "update", task, fields=sorted(changes), note=edit.note),),
         unblocked=unblocked(view, after, [task.id]),
     )
     if edit.add_blocked_by:

@@ -6,7 +6,8 @@ import sys
 
 from ...core.errors import Invalid
 from ...core.record import Record
-from ...registry import VERBS
+from ...core.state import STATES
+from ...registry import VERBS, integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
     "ids": {"nargs": "+", "action": "extend"},
     "many": {"nargs": "+", "action": "extend"},
     "flag": {"action": "store_true"},
-    "int": {"type": int},
+    "int": {"type": integer},
     "float": {"type": float},
     "plan": {},
     "run": {"nargs": "?", "const": "", "metavar": "RUN"},
@@ -162,7 +163,7 @@ COMMANDS = {
             "list",
             "list_tasks",
             (
-                Argument("[STATE]", "state", "ids"),
+                Argument("[STATE]", "state", "ids", f"only tasks in one of these states: {', '.join(STATES)}"),
                 Argument("--owner", "owner"),
                 Argument("--label", "label"),
                 Argument("--id", "id_glob"),
@@ -266,7 +267,7 @@ COMMANDS = {
         Command(
             "completion",
             "",
-            (Argument("SHELL", "shell", doc="bash, zsh or tcsh"),),
+            (Argument("SHELL", "shell", doc="bash, zsh, tcsh or another that shtab knows"),),
             doc="Print a script that completes commands in a shell.",
         ),
     )

@@ -29,7 +29,9 @@ INTERRUPTED = 130
 def run() -> NoReturn:
     """The entry point of `taskwall` and `tw`."""
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        # Where the locale knows ASCII alone, Chinese is still UTF-8 to every terminal and pipe there is.
+        encoding = "utf-8" if stream.encoding.lower() in ("ascii", "us-ascii", "ansi_x3.4-1968") else None
+        stream.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
     try:
         status = main(sys.argv[1:])
         sys.stdout.flush()
@@ -51,12 +53,14 @@ def main(argv: list[str]) -> int:
     as_json = "--json" in argv
     try:
         name, rest = _split(argv)
+        if name == "help":
+            name, rest = _split([*rest, "--help"])
         if name is None:
             return _without_command(rest)
         command = COMMANDS.get(name)
         if command is None:
             raise _no_command(name)
-        args = parser_of(command).parse_args(rest)
+        args = parser_of(command).parse_intermixed_args(rest)
         return _run(command, args)
     except Refused as error:
         if as_json:
@@ -75,7 +79,7 @@ class Parser(argparse.ArgumentParser):
     """Wrong usage is refused like anything else, so that it has a code and can be JSON."""
 
     def error(self, message: str) -> NoReturn:
-        raise Invalid(f"{self.prog}: {message}", next=" ".join(self.format_usage().split()))
+        raise Invalid(f"{self.prog}: {message}", next=f"see `{self.prog} --help`")
 
 
 def parser_of(command: Command) -> Parser:
@@ -130,11 +134,37 @@ def _without_command(rest: list[str]) -> int:
     return 0
 
 
+MEANT = {
+    "new": "add",
+    "create": "add",
+    "tasks": "list",
+    "ls": "list",
+    "search": "list --text",
+    "status": "list",
+    "get": "show",
+    "ready": "next",
+    "start": "claim",
+    "take": "claim",
+    "complete": "done",
+    "finish": "done",
+    "close": "done",
+    "update": "edit",
+    "comment": "note",
+    "delete": "cancel",
+    "rm": "cancel",
+    "remove": "cancel",
+    "heartbeat": "beat",
+    "history": "log",
+}
+"""What people type who come from elsewhere."""
+
+
 def _no_command(name: str) -> Invalid:
     from difflib import get_close_matches  # imported late: only an error needs it
 
     by_verb = [command.name for command in COMMANDS.values() if command.verb == name]
-    near = by_verb[:1] or get_close_matches(name, COMMANDS, n=1)
+    meant = [MEANT[name]] if name in MEANT else by_verb[:1]
+    near = meant or get_close_matches(name, COMMANDS, n=1)
     return Invalid(f"no command {name!r}", next=f"did you mean {near[0]}?" if near else "see `taskwall --help`")
 
 
@@ -159,7 +189,10 @@ def _call(command: Command, location: Location, args: Namespace) -> Answer:
     values = command.values(args)
     values.pop("mermaid", None)
     actor = config.find_actor(args.actor, os.environ)
-    return verb.run(config.open_board(location, actor, make=verb.makes_board), **values)
+    answer = verb.run(config.open_board(location, actor, make=verb.makes_board), **values)
+    if not location.exists:
+        print(f"note: made the board {render.safe(location.path)} ({location.why})", file=sys.stderr)
+    return answer
 
 
 def _place(command: Command, location: Location, args: Namespace) -> Answer:

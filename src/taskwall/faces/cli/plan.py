@@ -3,6 +3,7 @@
 schema: set up the database schema
 api: create API endpoints <- schema
     An indented line belongs to the description of the task above it.
+# A comment. The marks may be Chinese: `文档：写文档 ← api、schema`.
 docs: write the docs <- api, task_0123456789
 """
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     from ...core.rules import Draft
 
-_LINE = re.compile(r"(?:(?P<ref>[\w.-]+):\s+)?(?P<subject>.*?)(?:\s+<-\s*(?P<blockers>.*))?$")
+_LINE = re.compile(r"(?:(?P<ref>[\w.-]+)(?::\s+|：\s*))?(?P<subject>.*?)(?:\s+(?:<-|←)\s*(?P<blockers>.*))?$")
+_BETWEEN = re.compile("[,，、]")
 
 
 def read_plan(text: str) -> list[Draft]:
@@ -48,7 +50,7 @@ def _from_json(text: str) -> list[Any]:
 def _from_lines(text: str) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
+        if not line.strip() or line.startswith("#"):
             continue
         if line[0].isspace():
             if not items:
@@ -60,6 +62,6 @@ def _from_lines(text: str) -> list[dict[str, Any]]:
         match = _LINE.match(line.rstrip())
         if not match or not match["subject"]:
             raise Invalid(f"line {number} of the plan names no task: {line!r}", next="write `ref: subject <- ref, id`")
-        blockers = [name.strip() for name in (match["blockers"] or "").split(",") if name.strip()]
+        blockers = [name.strip() for name in _BETWEEN.split(match["blockers"] or "") if name.strip()]
         items.append({"ref": match["ref"], "subject": match["subject"], "blockedBy": blockers})
     return items

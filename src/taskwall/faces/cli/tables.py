@@ -39,7 +39,7 @@ def print_table(answer: Listing | Offer) -> None:
         (row.state.replace("_", " "), safe(row.task.id), str(row.task.priority), _words(row)) for row in answer.rows
     ]
     needed = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
-    state, task_id = needed[0], min(needed[1], WIDEST_ID)
+    state, task_id = max(needed[0], len("state")), min(needed[1], WIDEST_ID)
     room = max(console.width, 60) - state - task_id - 1 - 4 * len(GAP)
     words = max(len(WAITS), min(needed[3], WIDEST_WORDS, room - NARROWEST_SUBJECT))
     table = Table(box=None, padding=(0, len(GAP), 0, 0), pad_edge=False, header_style="bold")

@@ -72,7 +72,7 @@ class Disk:
         """What changes when this file does, None when nothing has this name."""
         try:
             return signature(os.lstat(path))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def exists(self, path: str) -> bool:

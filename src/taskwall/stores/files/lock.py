@@ -74,22 +74,48 @@ def _myself() -> str:
 
 
 def _acquire(path: str, until: float) -> int:
+    try:
+        # Whoever comes next waits alone at the lock and the others behind it: a process that lets go and comes back
+        # at once would else be first again and again, for it need not sleep.
+        turn = _wait(path + ".next", until, 0.02)
+        try:
+            return _wait(path, until, 0.002)
+        finally:
+            _unlock(turn)
+            os.close(turn)
+    except TimeoutError:
+        holder = _holder(path)
+        raise Locked(
+            f"the board is locked by another process ({holder or 'unknown'})",
+            next="try again; if that process hangs, end it: its lock goes with it",
+        ) from None
+
+
+def _wait(path: str, until: float, pause: float) -> int:
+    """The descriptor of a locked file. Raises TimeoutError."""
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0), 0o644)
         try:
             if _try(fd) and _is_at(fd, path):
                 return fd
-            holder = os.pread(fd, 400, 0).decode("utf-8", "replace")
         except BaseException:
             os.close(fd)
             raise
         os.close(fd)
         if time.monotonic() > until:
-            raise Locked(
-                f"the board is locked by another process ({holder or 'unknown'})",
-                next="try again; if that process hangs, end it: its lock goes with it",
-            )
-        time.sleep(random.uniform(0.001, 0.02))  # noqa: S311 - jitter, so that waiters do not march in step
+            raise TimeoutError
+        time.sleep(random.uniform(pause / 20, pause))  # noqa: S311 - jitter, so that waiters do not march in step
+
+
+def _holder(path: str) -> str:
+    try:
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return ""
+    try:
+        return os.pread(fd, 400, 0).decode("utf-8", "replace")
+    finally:
+        os.close(fd)
 
 
 def _is_at(fd: int, path: str) -> bool:
