@@ -16,10 +16,10 @@ demo: $(READY)
 	@$(PY) -m taskwall.demo
 
 test: $(READY)
-	$(PY) -m pytest
+	$(PY) -m pytest -n auto
 
 test-fast: $(READY)
-	$(PY) -m pytest -m "not slow"
+	$(PY) -m pytest -n auto -m "not slow"
 
 prove: $(READY)
 	$(PY) -m pytest tests/proof -rs

@@ -24,9 +24,9 @@ from .results import (
     Released,
     Row,
     Shown,
-    Step,
     Why,
     rows,
+    walk,
 )
 
 TYPE_CHECKING = False
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 PAGE = 50
 """How many lines a list has at most."""
-MAX_STEPS = 200
-"""How many lines a chain or tree has at most."""
 
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -105,8 +103,6 @@ class Board:
 
         Raises NothingActionable, WaitingOnPerson or Unreadable when there is none.
         """
-        if ttl is not None and not 0 < ttl <= MAX_TTL:
-            raise Invalid(f"a lease of {ttl:g} minutes is not possible", next=f"give more than 0 and at most {MAX_TTL}")
         now = self._now()
         if name:
             return self._change(
@@ -118,7 +114,7 @@ class Board:
             best = next(iter(actionable(txn, self.actor)), None)
             if best is None:
                 raise _nothing(txn, self.actor)
-            return self._apply("claim", txn, rules.claim(txn, self.actor, best, now, ttl=ttl))
+            return self._apply("claim", txn, rules.claim(txn, self.actor, best, now, ttl=ttl, anew=True))
 
     def complete(self, name: str, *, result: str = "", products: Sequence[str] = ()) -> Changed:
         """Complete a task, when what it promised exists. `products` are promised and verified now."""
@@ -146,17 +142,13 @@ class Board:
     def release_session(self, session: str, *, reason: str = "", failed: bool = False) -> Released:
         """Give back everything that a session of any actor holds."""
         with self.store.write() as txn:
-            held = [task for task in txn if task.status == IN_PROGRESS and self._is_of(txn, task, session)]
+            held = sorted((t for t in txn if t.status == IN_PROGRESS and _is_of(txn, t, session)), key=age)
             for task in held:
                 claim = txn.claim(task.id)
                 assert claim is not None
                 holder = Actor(claim.actor, claim.session)
                 txn.apply(rules.release(txn, holder, task, None, self._now(), reason=reason, failed=failed))
             return Released(session, rows(txn, [t for task in held if (t := txn.get(task.id))]))
-
-    def _is_of(self, view: View, task: Task, session: str) -> bool:
-        claim = view.claim(task.id)
-        return claim is not None and claim.epoch == task.epoch and claim.session == session
 
     def heartbeat(self, name: str, *, ttl: float | None = None) -> Changed:
         """Renew the lease of a claim."""
@@ -178,7 +170,12 @@ class Board:
 
     def answer(self, name: str, text: str) -> Changed:
         """Complete a decision."""
-        return self._change("answer", name, lambda txn, task, _: rules.answer(txn, self.actor, task, text, self._now()))
+
+        def transition(txn: Txn, task: Task, _: int | None) -> Change:
+            missing = find_products(self.root, task.products)[1] if task.gated else ()
+            return rules.answer(txn, self.actor, task, text, self._now(), missing)
+
+        return self._change("answer", name, transition)
 
     def hold(self, name: str, reason: str = "") -> Changed:
         """Let nobody start a task until a person resumes it."""
@@ -245,7 +242,7 @@ class Board:
     def get(self, name: str) -> Shown:
         """Everything stored and derived of one task."""
         view = self.store.read()
-        task = view.find(_split(name)[0])
+        task = _locate(view, name)[0]
         claim = view.claim(task.id)
         known = [blocker for i in view.blockers(task) if (blocker := view.get(i))]
         return Shown(
@@ -274,15 +271,16 @@ class Board:
     def why(self, name: str) -> Why:
         """The chain of reasons down to who must act."""
         view = self.store.read()
-        task = view.find(_split(name)[0])
-        return Why(_walk(view, [task], lambda t: waits_for(view, t.id)), who_must_act(view, [task]))
+        task = _locate(view, name)[0]
+        steps, more = walk(view, [task], lambda t: waits_for(view, t.id))
+        return Why(steps, who_must_act(view, [task]), more)
 
     def history(self, name: str = "", limit: int = PAGE) -> History:
-        """Events of the board, or of one task; the latest `limit`."""
-        if not name:
-            return History(tuple(self.store.events()[-limit:]))
-        task = self.store.read().find(_split(name)[0])
-        return History(tuple(self.store.events(task.id)[-limit:]), task.id)
+        """Events of the board, or of one task; the latest `limit`, at most a page."""
+        task_id = _locate(self.store.read(), name)[0].id if name else None
+        events = self.store.events(task_id)
+        page = events[-max(1, min(limit, PAGE)) :]
+        return History(tuple(page), task_id, more=len(events) - len(page))
 
     def graph(self) -> Graph:
         """The open work: what can move first, and below each task what waits for it."""
@@ -290,13 +288,11 @@ class Board:
         open_tasks = sorted((t for t in view if not t.closed), key=age)
         behind = {task.id: [d.id for d in view.behind(task)] for task in open_tasks}
         waiting = {i for ids in behind.values() for i in ids}
-        roots = [t for t in open_tasks if t.id not in waiting]
-        seen_by_roots = _walk(view, roots, lambda t: behind.get(t.id, []))
-        reached = {step.row.task.id for step in seen_by_roots}
-        rest = [t for t in open_tasks if t.id not in reached]  # members of cycles, and what waits for them
-        steps = seen_by_roots + _walk(view, rest, lambda t: behind.get(t.id, []), reached)
+        # Members of cycles come last: all of them wait for something.
+        roots = [t for t in open_tasks if t.id not in waiting] + [t for t in open_tasks if t.id in waiting]
+        steps, more = walk(view, roots, lambda t: behind.get(t.id, []), again=False)
         edges = tuple((blocker, after) for blocker, ids in behind.items() for after in ids)
-        return Graph(steps, edges, finished=sum(t.closed for t in view))
+        return Graph(steps, edges, finished=sum(t.closed for t in view), more=more)
 
     # How every changing verb goes
 
@@ -304,9 +300,10 @@ class Board:
         return timestamp(self._clock())
 
     def _change(self, verb: str, name: str, transition: Callable[[Txn, Task, int | None], Change]) -> Changed:
-        task_id, epoch = _split(name)
         with self.store.write() as txn:
-            return self._apply(verb, txn, transition(txn, txn.find(task_id), epoch))
+            task, epoch = _locate(txn, name)
+            rules.require_current(txn, task, epoch)
+            return self._apply(verb, txn, transition(txn, task, epoch))
 
     def _apply(self, verb: str, txn: Txn, change: Change) -> Changed:
         txn.apply(change)
@@ -322,14 +319,23 @@ class Board:
         )
 
 
-MAX_TTL = 24 * 60
-"""The longest lease in minutes: who beats less often than once a day is not alive."""
-
-
-def _split(name: str) -> tuple[str, int | None]:
-    """The id and the epoch of a token `ID#epoch`; an id alone has no epoch."""
+def _locate(view: View, name: str) -> tuple[Task, int | None]:
+    """The task that is meant, and the epoch of a token `ID#epoch`. Raises UnknownTask, AmbiguousId."""
+    if task := view.exact(name):
+        return task, None
     head, mark, tail = name.strip().rpartition("#")
-    return (head, int(tail)) if mark and head and tail.isdecimal() else (name, None)
+    if mark and head and tail.isdecimal() and len(tail) <= MAX_DIGITS:
+        return view.find(head), int(tail)
+    return view.find(name), None
+
+
+MAX_DIGITS = 15
+"""How many digits the epoch of a token may have."""
+
+
+def _is_of(view: View, task: Task, session: str) -> bool:
+    claim = view.claim(task.id)
+    return claim is not None and claim.open and claim.epoch == task.epoch and claim.session == session
 
 
 def _matches(task_id: str, pattern: str) -> bool:
@@ -347,25 +353,10 @@ def _nothing(view: View, actor: Actor) -> Refused:
     """Why there is no task to claim, as the refusal that fits."""
     waiting = who_must_act(view)
     if all(task.closed for task in view):
-        return NothingActionable("every task is finished" if any(True for _ in view) else "the board has no tasks")
+        empty = "every task is finished" if any(True for _ in view) else "the board has no tasks"
+        return NothingActionable(empty, next="add some: `taskwall add`, `taskwall plan` (create_tasks)")
     refusals = {"waiting_on_person": WaitingOnPerson, "unreadable": Unreadable}
     refusal = refusals.get(waiting.code, NothingActionable)
     by = tuple(dict.fromkeys(who for who, _ in (*waiting.decisions, *waiting.holders, *waiting.reserved)))
     text = f"nothing is actionable for {actor.name}\n" + "\n".join(waiting.lines())
     return refusal(text, by=by, next="wait for them; `taskwall next` (next_actionable) asks again")
-
-
-def _walk(
-    view: View, roots: Sequence[Task], after: Callable[[Task], Sequence[str]], reached: set[str] | None = None
-) -> tuple[Step, ...]:
-    """Depth first from these tasks, each explained once, at most MAX_STEPS of them."""
-    steps: list[Step] = []
-    seen: set[str] = set() if reached is None else set(reached)
-    todo = [(task, 0) for task in reversed(roots)]
-    while todo and len(steps) < MAX_STEPS:
-        task, depth = todo.pop()
-        steps.append(Step(Row.of(view, task), depth, seen=task.id in seen))
-        if task.id not in seen:
-            seen.add(task.id)
-            todo += [(t, depth + 1) for i in reversed(after(task)) if (t := view.get(i))]
-    return tuple(steps)

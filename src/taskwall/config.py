@@ -183,6 +183,8 @@ def make_board(location: Location) -> bool:
     try:
         os.mkdir(location.path)
     except FileExistsError:
+        if not os.path.isdir(location.path):
+            raise Invalid(f"{location.path} is not a folder", next="name another board: --board PATH") from None
         return False
     except OSError as error:
         raise Unwritable(
@@ -249,9 +251,9 @@ _SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
 def open_board(location: Location, actor: Actor, *, make: bool = False) -> Board:
     """The board at a location, for one actor. Raises Invalid when there is none and it is not to be made."""
     if not location.exists:
-        if os.path.lexists(location.path):
+        if os.path.lexists(location.path) and not os.path.isdir(location.path):
             raise Invalid(f"{location.path} is not a folder", next="name another board: --board PATH")
-        if not make:
+        if not make and not os.path.isdir(location.path):
             raise Invalid(
                 f"there is no board: {location.path} does not exist ({location.why})",
                 next="make one with `taskwall init`, or name one: --board PATH",

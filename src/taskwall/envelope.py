@@ -104,12 +104,17 @@ def _why_data(answer: Why) -> dict[str, Any]:
     chain = [_brief(step.row) | {"depth": step.depth, "waits": list(step.row.waits)} for step in answer.steps]
     first = answer.steps[0].row
     task = _task(first) | {"reasons": [_plain(reason) for reason in first.reasons]}
-    return {"task": task, "chain": chain, "waiting": _plain(answer.waiting)}
+    return {"task": task, "chain": chain, "more": answer.more, "waiting": _plain(answer.waiting)}
 
 
 def _graph_data(answer: Graph) -> dict[str, Any]:
     tasks = [_brief(step.row) | {"depth": step.depth} for step in answer.steps]
-    return {"tasks": tasks, "more": 0, "edges": [list(edge) for edge in answer.edges], "finished": answer.finished}
+    return {
+        "tasks": tasks,
+        "more": answer.more,
+        "edges": [list(edge) for edge in answer.edges],
+        "finished": answer.finished,
+    }
 
 
 def _released_data(answer: Released) -> dict[str, Any]:

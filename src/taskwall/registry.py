@@ -5,6 +5,7 @@ Parameter types are a closed set; anything else is an error at import.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 
@@ -20,11 +21,15 @@ if TYPE_CHECKING:
     from .board import Board
     from .results import Answer
 
+Ids = list[str]
+"""A list of names without commas in them, which callers also send as one string with commas."""
+
 KINDS = {
     "str": "string",
     "int": "integer",
     "float": "number",
     "bool": "boolean",
+    "Ids": "array",
     "list[str]": "array",
     "list[Draft]": "array",
 }
@@ -111,7 +116,7 @@ def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
 
 def _property(param: Param) -> dict[str, Any]:
     found: dict[str, Any] = {"type": KINDS[param.kind], "description": param.doc}
-    if param.kind == "list[str]":
+    if param.kind in ("Ids", "list[str]"):
         found["items"] = {"type": "string"}
     if param.kind == "list[Draft]":
         found["items"] = _object({p.public: _property(p) for p in PLAN_ITEM}, ["ref", "subject"])
@@ -122,7 +127,7 @@ PLAN_ITEM = (
     Param("ref", "ref", "str", required=True, doc="local name"),
     Param("subject", "subject", "str", required=True, doc="one line"),
     Param("description", "description", "str", required=False, doc="details"),
-    Param("blocked_by", "blockedBy", "list[str]", required=False, doc="refs or ids"),
+    Param("blocked_by", "blockedBy", "Ids", required=False, doc="refs or ids"),
     Param("parent", "parent", "str", required=False, doc="ref or id"),
 )
 """What agents are shown of a task of a plan."""
@@ -182,7 +187,8 @@ def bind(verb: Verb, arguments: Any) -> dict[str, Any]:
             )
             raise Invalid(f"{verb.name} does not take {given!r}", next=f"it takes {taken}{hint}")
         if value is not None and (value != "" or params[name].required):
-            bound[name] = _coerced(params[name].kind, value, f"{verb.name}: {params[name].public}")
+            where = f"{verb.name}: {params[name].public}"
+            _add(bound, name, _coerced(params[name].kind, value, where), where)
     for param in verb.params:
         if param.required and param.name not in bound:
             raise Invalid(f"{verb.name} needs {param.public}: {param.doc}", next="call it again with that")
@@ -215,11 +221,22 @@ def _meant(given: str, params: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _add(bound: dict[str, Any], name: str, value: Any, where: str) -> None:
+    """Take an argument that may come twice, under two names: lists are joined, and nothing is lost silently."""
+    if name in bound and isinstance(value, list):
+        value = list(dict.fromkeys([*bound[name], *value]))
+    elif bound.get(name, value) != value:
+        raise Invalid(f"{where} is given twice: {bound[name]!r} and {value!r}", next="send one of them")
+    bound[name] = value
+
+
 def _coerced(kind: str, value: Any, where: str) -> Any:
     try:
         return _COERCE[kind](value)
     except (ValueError, TypeError, KeyError):
-        wanted = {"list[str]": "a list of strings", "list[Draft]": "a list of tasks"}.get(kind, f"a {KINDS[kind]}")
+        wanted = {"Ids": "a list of ids", "list[str]": "a list of strings", "list[Draft]": "a list of tasks"}.get(
+            kind, f"a {KINDS[kind]}"
+        )
         raise Invalid(f"{where} is {value!r}, must be {wanted}", next="send it again") from None
 
 
@@ -250,10 +267,18 @@ def _truth(value: Any) -> bool:
     return {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}[str(value).lower()]
 
 
-def _texts(value: Any) -> list[str]:
-    """A list of strings; also one string, JSON or comma-separated."""
+def _ids(value: Any) -> list[str]:
+    """A list of names; also one string with commas between them."""
     if isinstance(value, str):
         value = json.loads(value) if value.lstrip().startswith("[") else value.split(",")
+    return _texts(value)
+
+
+def _texts(value: Any) -> list[str]:
+    """A list of strings; also one string, which may be a JSON list."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with contextlib.suppress(ValueError):
+            value = json.loads(value)
     items = value if isinstance(value, list) else [value]
     return [text for item in items if (text := _text(item).strip())]
 
@@ -278,15 +303,17 @@ def draft(item: Any) -> Draft:
                 next=f"it takes {', '.join(map(public_name, _DRAFT_PARAMS))}",
             )
         if value is not None and value != "":
-            coerced = _coerced(_DRAFT_PARAMS[name], value, f"task {item.get('ref', '')}: {public_name(name)}")
-            found[name] = tuple(coerced) if isinstance(coerced, list) else coerced
+            where = f"task {item.get('ref', '')}: {public_name(name)}"
+            _add(found, name, _coerced(_DRAFT_PARAMS[name], value, where), where)
     if "subject" not in found:
         raise Invalid("a task of a plan has no subject", next="give each task a subject")
-    return Draft(**found)
+    fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
+    return Draft(**fields)
 
 
 _DRAFT_PARAMS = {
-    name: "list[str]" if kind == "tuple[str, ...]" else str(kind) for name, kind in Draft.__annotations__.items()
+    name: "Ids" if name in ("blocked_by", "labels") else "list[str]" if kind == "tuple[str, ...]" else str(kind)
+    for name, kind in Draft.__annotations__.items()
 }
 
 _COERCE: dict[str, Callable[[Any], Any]] = {
@@ -294,6 +321,7 @@ _COERCE: dict[str, Callable[[Any], Any]] = {
     "int": integer,
     "float": _number,
     "bool": _truth,
+    "Ids": _ids,
     "list[str]": _texts,
     "list[Draft]": _drafts,
 }

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 MARKS = {PENDING: "[ ]", IN_PROGRESS: "[>]", COMPLETED: "[x]", CANCELLED: "[-]"}
 MAX_TEXT = 2_000
 """How much of a description or note a claim's answer repeats, in characters."""
+MAX_REASONS = 5
+MAX_ITEMS = 20
+"""How many tasks one section of an answer names."""
 
 UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -84,7 +87,7 @@ def _circumstances(row: Row) -> list[str]:
     if task.status == IN_PROGRESS:
         words.append(f"owner={safe(task.owner or 'unknown')}")
     if row.waits:
-        words.append(f"blockedBy={','.join(map(safe, row.waits))}")
+        words.append(f"blockedBy={_some(row.waits, 5)}")
     if row.state == HELD:
         words.append(f"held: {safe(row.reasons[0].text)}")
     elif row.state == STALE:
@@ -102,7 +105,16 @@ def _item(row: Row) -> str:
 
 
 def _section(title: str, items: Sequence[Row]) -> list[str]:
-    return [title, *map(_item, items)] if items else []
+    return [title, *map(_item, items[:MAX_ITEMS]), *_rest(items)] if items else []
+
+
+def _rest(items: Sequence[Row]) -> list[str]:
+    return [f"… {len(items) - MAX_ITEMS} more"] if len(items) > MAX_ITEMS else []
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    """The first few of these names, and how many more there are."""
+    return ",".join(map(safe, names[:most])) + (f",+{len(names) - most}" if len(names) > most else "")
 
 
 def _changed(answer: Changed) -> list[str]:
@@ -117,7 +129,7 @@ def _changed(answer: Changed) -> list[str]:
         lines += _briefing(row, answer.blockers)
     if answer.verb == "ask":
         decision = answer.also[0].task
-        lines[:1] = [f"Asked {decision.id}: {safe(decision.subject)}", f"{row.task.id} waits for the answer"]
+        lines.insert(1, f"Waits for {decision.id}: {safe(decision.subject)}")
         lines.append(f"Next: a person answers with `taskwall answer {decision.id} TEXT`")
     elif answer.also:
         lines += _section(_ALSO[answer.verb], answer.also)
@@ -155,7 +167,7 @@ def _briefing(row: Row, blockers: Sequence[Row]) -> list[str]:
     lines = [f"token: {task.token}"]
     if task.description:
         lines.append(safe(task.description[:MAX_TEXT], lines=True))
-    lines += [outcome for blocker in blockers for outcome in _outcome(blocker.task)]
+    lines += [outcome for blocker in blockers[:MAX_ITEMS] for outcome in _outcome(blocker.task)]
     lines += [f"attempts before: {task.attempts}"] if task.attempts else []
     lines += [f"note by {safe(note['by'])}: {safe(note['text'][:MAX_TEXT], lines=True)}" for note in task.notes[-5:]]
     lines += [f"products: {', '.join(map(safe, task.products))}"] if task.products else []
@@ -176,7 +188,9 @@ def _created(answer: Created) -> list[str]:
     lines = []
     for row in answer.rows:
         verb = "Exists already" if row.task.id in answer.already else "Created"
-        waits = f" (blockedBy: {', '.join(row.task.blocked_by)})" if row.task.blocked_by else ""
+        waits = (
+            f" (blockedBy: {_some(row.task.blocked_by, MAX_ITEMS).replace(',', ', ')})" if row.task.blocked_by else ""
+        )
         lines.append(f"{verb} {row.task.id}: {safe(row.task.subject)}{waits}")
     return lines + list(map(safe, answer.notices))
 
@@ -208,9 +222,11 @@ def _shown(answer: Shown) -> list[str]:
         ("Children:", answer.children),
         ("Dependents:", answer.dependents),
     ):
-        lines += [title, *(f"- {line(item)}" for item in items)] if items else []
+        lines += [title, *(f"- {line(item)}" for item in items[:MAX_ITEMS]), *_rest(items)] if items else []
         lines += (
-            [f"  {outcome}" for item in items for outcome in _outcome(item.task)] if items is answer.blockers else []
+            [f"  {outcome}" for item in items[:MAX_ITEMS] for outcome in _outcome(item.task)]
+            if items is answer.blockers
+            else []
         )
     lines += [f"- {safe(i)}: does not exist" for i in answer.missing]
     told = (f"- {n['at'][:16]} {safe(n['by'])}: {safe(n['text'], lines=True)}" for n in task.notes)
@@ -220,7 +236,9 @@ def _shown(answer: Shown) -> list[str]:
 
 
 def _because(row: Row) -> str:
-    return f" ({'; '.join(safe(reason.text) for reason in row.reasons)})" if row.reasons else ""
+    told = [safe(reason.text) for reason in row.reasons[:MAX_REASONS]]
+    more = [f"… {len(row.reasons) - MAX_REASONS} more"] if len(row.reasons) > MAX_REASONS else []
+    return f" ({'; '.join(told + more)})" if told else ""
 
 
 def _value(value: Any) -> str:
@@ -238,18 +256,19 @@ def _offer(answer: Offer) -> list[str]:
     return ["Nothing is actionable.", *map(safe, answer.waiting.lines())]
 
 
-def _tree(steps: Sequence[Step]) -> list[str]:
-    return [
-        "  " * step.depth
-        + (f"{MARKS[step.row.task.status]} {step.row.task.id} (see above)" if step.seen else line(step.row))
-        for step in steps
-    ]
+def _tree(steps: Sequence[Step], more: int) -> list[str]:
+    lines = [f"{'  ' * step.depth}{_above(step) if step.seen else line(step.row)}" for step in steps]
+    return lines + ([f"… {more} more"] if more else [])
+
+
+def _above(step: Step) -> str:
+    return f"{MARKS[step.row.task.status]} {safe(step.row.task.id)} (see above)"
 
 
 def _why(answer: Why) -> list[str]:
     first = answer.steps[0].row
     lines = [f"{first.task.id} is {first.state}{_because(first) if not first.waits else ''}"]
-    lines += _tree(answer.steps) if len(answer.steps) > 1 else []
+    lines += _tree(answer.steps, answer.more) if len(answer.steps) > 1 else []
     ends = answer.waiting.lines()
     return lines + (["Who must act:", *(f"- {safe(end)}" for end in ends)] if ends else [])
 
@@ -262,7 +281,8 @@ def _history(answer: History) -> list[str]:
         lines.append(
             f"{event['at']} {safe(str(event.get('by')))} {event['verb']} {safe(str(event.get('task')))} {more}".rstrip()
         )
-    return lines or ["Nothing is recorded here."]
+    earlier = [f"… {answer.more} earlier"] if answer.more else []
+    return earlier + lines or ["Nothing is recorded here."]
 
 
 def _released(answer: Released) -> list[str]:
@@ -271,7 +291,7 @@ def _released(answer: Released) -> list[str]:
 
 
 def _graph(answer: Graph) -> list[str]:
-    lines = _tree(answer.steps) or ["No open tasks."]
+    lines = _tree(answer.steps, answer.more) or ["No open tasks."]
     return lines + ([f"{answer.finished} finished"] if answer.finished else [])
 
 

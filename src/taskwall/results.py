@@ -9,7 +9,7 @@ from .core.state import Waiting, open_waits, reservation, state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from .core.model import Task
@@ -125,6 +125,7 @@ class Why(Answer):
 
     steps: tuple[Step, ...]
     waiting: Waiting
+    more: int = 0
 
 
 class History(Answer):
@@ -132,6 +133,7 @@ class History(Answer):
 
     events: tuple[dict[str, Any], ...]
     task: str | None = None
+    more: int = 0
 
 
 class Graph(Answer):
@@ -140,6 +142,35 @@ class Graph(Answer):
     steps: tuple[Step, ...]
     edges: tuple[tuple[str, str], ...]
     finished: int = 0
+    more: int = 0
+
+
+MAX_STEPS = 200
+"""How many lines a chain or tree has at most."""
+
+
+def walk(
+    view: View, roots: Sequence[Task], after: Callable[[Task], Sequence[str]], *, again: bool = True
+) -> tuple[tuple[Step, ...], int]:
+    """Depth first from these tasks, each explained once: the first steps, and how many were left out.
+
+    again: name a root that was reached before; otherwise it is passed over.
+    """
+    steps: list[Step] = []
+    seen: set[str] = set()
+    count = 0
+    todo = [(task, 0) for task in reversed(roots)]
+    while todo:
+        task, depth = todo.pop()
+        if task.id in seen and depth == 0 and not again:
+            continue
+        count += 1
+        if len(steps) < MAX_STEPS:
+            steps.append(Step(Row.of(view, task), depth, seen=task.id in seen))
+        if task.id not in seen:
+            seen.add(task.id)
+            todo += [(t, depth + 1) for i in reversed(after(task)) if (t := view.get(i))]
+    return tuple(steps), count - len(steps)
 
 
 class Place(Answer):

@@ -9,7 +9,7 @@ from .board import PAGE
 from .core.errors import Invalid
 from .core.model import DEFAULT_PRIORITY
 from .core.rules import Draft, Edit
-from .registry import verb
+from .registry import Ids, verb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ def create_task(
     board: Board,
     subject: str,
     description: str = "",
-    blocked_by: list[str] | None = None,
+    blocked_by: Ids | None = None,
     parent: str = "",
     priority: int = DEFAULT_PRIORITY,
     owner: str = "",
     products: list[str] | None = None,
     checks: list[str] | None = None,
-    labels: list[str] | None = None,
+    labels: Ids | None = None,
     id: str = "",
     key: str = "",
 ) -> Answer:
@@ -74,7 +74,7 @@ def create_tasks(board: Board, tasks: list[Draft]) -> Answer:
 @verb(agents="state text after", writes=False)
 def list_tasks(
     board: Board,
-    state: list[str] | None = None,
+    state: Ids | None = None,
     text: str = "",
     after: str = "",
     owner: str = "",
@@ -168,11 +168,11 @@ def update_task(
     subject: str | None = None,
     description: str | None = None,
     priority: int | None = None,
-    add_blocked_by: list[str] | None = None,
-    remove_blocked_by: list[str] | None = None,
+    add_blocked_by: Ids | None = None,
+    remove_blocked_by: Ids | None = None,
     note: str = "",
     owner: str | None = None,
-    labels: list[str] | None = None,
+    labels: Ids | None = None,
     parent: str | None = None,
     products: list[str] | None = None,
     checks: list[str] | None = None,
@@ -187,9 +187,9 @@ def update_task(
     add_blocked_by: ids to wait for
     remove_blocked_by: ids to drop
     note: text to append
-    owner: for whom a pending task is reserved; empty for anyone
+    owner: for whom a pending task is reserved; - for anyone
     labels: all its labels
-    parent: id of the larger task; empty for none
+    parent: id of the larger task; - for none
     products: all its products
     checks: all its checks
     metadata: KEY=VALUE; an empty value deletes the key
@@ -201,9 +201,9 @@ def update_task(
         subject=subject,
         description=description,
         priority=priority,
-        owner=owner,
+        owner="" if owner == "-" else owner,
         labels=None if labels is None else tuple(labels),
-        parent=parent,
+        parent="" if parent == "-" else parent,
         products=None if products is None else tuple(products),
         checks=None if checks is None else tuple(checks),
         note=note,

@@ -220,6 +220,17 @@ def checked_priority(priority: int) -> int:
     return priority
 
 
+MAX_TTL = 24 * 60
+"""The longest lease in minutes: who beats less often than once a day is not alive."""
+
+
+def checked_ttl(ttl: float | None) -> float | None:
+    """Return the length of a lease in minutes. Raises Invalid."""
+    if ttl is not None and not 0 < ttl <= MAX_TTL:
+        raise Invalid(f"a lease of {ttl:g} minutes is not possible", next=f"give more than 0 and at most {MAX_TTL}")
+    return ttl
+
+
 def checked_glob(glob: str) -> str:
     """Return a product's glob. Raises Invalid when it could lead outside the worktree."""
     glob = checked_line(glob, "a product")

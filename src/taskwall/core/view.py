@@ -112,14 +112,23 @@ class View:
         """The length of the longest chain of open tasks that wait behind this one."""
         return self._ranks.get(task_id, 0)
 
+    def exact(self, text: str) -> Task | None:
+        """The task with this id or, when only one has it, this subject, to the letter."""
+        wanted = unicodedata.normalize("NFC", text.strip())
+        if task := self.get(wanted):
+            return task
+        same = [t for t in self if t.subject == wanted]
+        return same[0] if len(same) == 1 else None
+
     def find(self, text: str) -> Task:
         """The task meant by an id, an unambiguous prefix or suffix of one, or a unique subject.
 
         Raises UnknownTask with near ids, AmbiguousId with the matching ones.
         """
+        if exact := self.exact(text):
+            return exact
         wanted = unicodedata.normalize("NFC", text.strip().strip("'\"`").lstrip("#").rstrip("…"))
-        exact = self.get(wanted) or self.get(wanted.removeprefix("task_"))
-        if exact:
+        if exact := self.get(wanted) or self.get(wanted.removeprefix("task_")):
             return exact
         folded = wanted.casefold()
         matches = [t for t in self if t.subject.casefold() == folded or _is_part(folded, t.id)]

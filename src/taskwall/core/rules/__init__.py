@@ -6,7 +6,7 @@ making: create, update · claiming: claim, complete, release, heartbeat · decid
 ending: cancel, reopen · change: what they return and what they share
 """
 
-from .change import Change
+from .change import Change, require_current
 from .claiming import claim, complete, heartbeat, release
 from .deciding import answer, ask, hold, resume
 from .ending import cancel, reopen
@@ -26,6 +26,7 @@ __all__ = [
     "hold",
     "release",
     "reopen",
+    "require_current",
     "resume",
     "update",
 ]

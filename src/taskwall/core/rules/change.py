@@ -75,14 +75,36 @@ def require_open(task: Task) -> None:
         )
 
 
+MAX_NAMED = 20
+"""How many tasks in the way a refusal names."""
+
+
 def require_clear(view: View, task: Task) -> None:
     """The one gate on the way into in_progress and completed."""
     if waits := open_waits(view, task):
+        more = f" and {len(waits) - MAX_NAMED} more" if len(waits) > MAX_NAMED else ""
         raise errors.Blocked(
-            f"Blocked by: {', '.join(str(w.subject) for w in waits)}\n" + "\n".join(f"- {w.text}" for w in waits),
+            f"Blocked by: {', '.join(str(w.subject) for w in waits[:MAX_NAMED])}{more}\n"
+            + "\n".join(f"- {w.text}" for w in waits[:MAX_NAMED]),
             task=task.id,
             by=tuple(str(w.subject) for w in waits),
             next=f"`taskwall why {task.id}` follows the chain; `taskwall next` (next_actionable) offers work",
+        )
+
+
+def require_proof(task: Task, missing: Sequence[str]) -> None:
+    if task.gated and task.checks:
+        raise errors.Untrusted(
+            f"{task.id} has checks, and this version runs no command out of a task file: {'; '.join(task.checks)}",
+            task=task.id,
+            next="ask a person to run them, and to clear them when they pass",
+        )
+    if task.gated and missing:
+        raise errors.ProductsMissing(
+            f"{task.id} promised what does not exist: {', '.join(missing)}",
+            task=task.id,
+            by=tuple(missing),
+            next="make them, then complete it",
         )
 
 
@@ -144,6 +166,10 @@ def require_current(view: View, task: Task, epoch: int | None) -> None:
         )
 
 
+def _who(actor: Actor, task: Task) -> str:
+    return f"this session of it ({actor.session})" if actor.name == task.owner else actor.name
+
+
 def require_held(view: View, task: Task, actor: Actor, epoch: int | None) -> None:
     """Let only the current holder pass. Raises Superseded, NotOwner, NotClaimed."""
     require_current(view, task, epoch)
@@ -158,7 +184,7 @@ def require_held(view: View, task: Task, actor: Actor, epoch: int | None) -> Non
             next=f"claim it first: `taskwall claim {task.id}`",
         )
     raise errors.NotOwner(
-        f"{task.id} is held by {holder(view, task)}, not by {actor.name}",
+        f"{task.id} is held by {holder(view, task)}, not by {_who(actor, task)}",
         task=task.id,
         by=(task.owner or "",),
         next=f"if that is you, say so: --as {task.owner}; to take it over: `taskwall claim --steal --reason …`",

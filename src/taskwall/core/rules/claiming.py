@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import errors
-from ..model import COMPLETED, IN_PROGRESS, PENDING, Claim, checked_glob, checked_text
+from ..model import COMPLETED, IN_PROGRESS, PENDING, Claim, checked_glob, checked_text, checked_ttl
 from ..state import HELD, attempts, is_for, is_lapsed, reservation, state
 from .change import (
     Change,
@@ -19,6 +19,7 @@ from .change import (
     require_current,
     require_held,
     require_open,
+    require_proof,
     require_writable,
     was_mine,
     written,
@@ -52,6 +53,7 @@ def claim(
     Raises AlreadyClaimed, AlreadyResolved, Blocked, Held, Reserved, Busy, Invalid.
     """
     require_open(task)
+    checked_ttl(ttl)
     if steal and not reason.strip():
         raise errors.Invalid("a claim is taken over only with a reason", task=task.id, next="add --reason TEXT")
     held = view.claim(task.id)
@@ -149,28 +151,12 @@ def complete(
     changes: dict[str, Any] = {"evidence": evidence or task.evidence}
     if products:
         changes["products"] = tuple(dict.fromkeys([*task.products, *(checked_glob(glob) for glob in products)]))
-    _require_proof(task, missing)
     if deciding:
-        return answer(view, actor, task, result, now, **changes)
+        return answer(view, actor, task, result, now, missing, **changes)
+    require_proof(task, missing)
     if result:
         changes["result"] = checked_text(result, "the result")
     return closed(view, actor, task, COMPLETED, now, "complete", **changes)
-
-
-def _require_proof(task: Task, missing: Sequence[str]) -> None:
-    if task.gated and task.checks:
-        raise errors.Untrusted(
-            f"{task.id} has checks, and this version runs no command out of a task file: {'; '.join(task.checks)}",
-            task=task.id,
-            next=f"ask a person to run them; when they pass, `taskwall edit {task.id} --check ''` clears them",
-        )
-    if task.gated and missing:
-        raise errors.ProductsMissing(
-            f"{task.id} promised what does not exist: {', '.join(missing)}",
-            task=task.id,
-            by=tuple(missing),
-            next="make them, then complete it",
-        )
 
 
 def release(
@@ -196,8 +182,7 @@ def release(
 def heartbeat(view: View, actor: Actor, task: Task, epoch: int | None, ttl: float | None) -> Change:
     """Renew the lease of a claim; one made by hand has none and stays so unless a ttl is given."""
     require_held(view, task, actor, epoch)
-    if ttl is not None and not ttl > 0:
-        raise errors.Invalid(f"a lease of {ttl:g} minutes is not possible", task=task.id, next="give more than 0")
+    checked_ttl(ttl)
     held = view.claim(task.id)
     if held is None or held.epoch != task.epoch:
         return Change(task, notices=("nothing is known of this claim here, so it has no lease to renew",), already=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import errors
-from ..model import COMPLETED, IN_PROGRESS, MAX_SUBJECT, PENDING, Task, checked_line, checked_text
+from ..model import COMPLETED, IN_PROGRESS, MAX_SUBJECT, PENDING, Claim, Task, checked_line, checked_text
 from ..state import attempts, is_for, is_lapsed, open_waits, reservation
 from ..view import Overlay
 from .change import (
@@ -16,6 +16,7 @@ from .change import (
     require_current,
     require_held,
     require_open,
+    require_proof,
     require_writable,
     written,
 )
@@ -73,10 +74,12 @@ def ask(
     return change.replace(put=(decision, *change.put), events=(log, *change.events), also=(decision,))
 
 
-def answer(view: View, actor: Actor, task: Task, text: str, now: str, **changes: Any) -> Change:
+def answer(
+    view: View, actor: Actor, task: Task, text: str, now: str, missing: Sequence[str] = (), **changes: Any
+) -> Change:
     """Complete a decision, without a claim and whatever hold is on it. Raises Reserved, Blocked, Invalid.
 
-    changes: what else completing it changes.
+    missing: products that do not exist. changes: what else completing it changes.
     """
     require_writable(task)
     text = checked_text(text, "the answer").strip()
@@ -84,16 +87,7 @@ def answer(view: View, actor: Actor, task: Task, text: str, now: str, **changes:
         return Change(task, already=True)
     require_open(task)
     if not is_decision(view, task):
-        asked = [
-            str(w.subject) for w in open_waits(view, task) if (t := view.get(str(w.subject))) and is_decision(view, t)
-        ]
-        way = f"answer what it waits for: `taskwall answer {asked[0]} TEXT`" if asked else ""
-        raise errors.Invalid(
-            f"{task.id} asks nothing of a person",
-            task=task.id,
-            by=tuple(asked),
-            next=way or f"claim and complete it: `taskwall claim {task.id}`",
-        )
+        raise _asks_nothing(view, task)
     if not may_answer(view, actor, task):
         owner = str(reservation(view, task) or "user")
         raise errors.Reserved(
@@ -105,8 +99,26 @@ def answer(view: View, actor: Actor, task: Task, text: str, now: str, **changes:
     if task.question and not text:
         raise errors.Invalid(f"{task.id} asks: {task.question}", task=task.id, next=f"`taskwall answer {task.id} TEXT`")
     require_clear(view, task)
+    require_proof(task, missing)
     changes |= {"answer": text} if text else {}
-    return closed(view, actor, task, COMPLETED, now, "answer", owner=actor.name, hold=None, **changes)
+    done = closed(view, actor, task, COMPLETED, now, "answer", owner=actor.name, hold=None, **changes)
+    # For whom it was, so that reopening it asks them again.
+    past = view.claim(task.id)
+    entry = Claim(task.id, task.epoch, actor.name, actor.session, now, reserved=reservation(view, task), open=False)
+    return done.replace(claims=(entry.replace(past=past.past if past else ()),))
+
+
+def _asks_nothing(view: View, task: Task) -> errors.Invalid:
+    asked = [
+        w.subject for w in open_waits(view, task) if w.subject and (t := view.get(w.subject)) and is_decision(view, t)
+    ]
+    way = f"answer what it waits for: `taskwall answer {asked[0]} TEXT`" if asked else ""
+    return errors.Invalid(
+        f"{task.id} asks nothing of a person",
+        task=task.id,
+        by=tuple(asked),
+        next=way or f"claim and complete it: `taskwall claim {task.id}`",
+    )
 
 
 def hold(view: View, actor: Actor, task: Task, epoch: int | None, reason: str, now: str) -> Change:

@@ -14,7 +14,6 @@ from .change import (
     is_mine,
     require_acyclic,
     require_open,
-    require_parents,
     require_writable,
     written,
 )
@@ -112,7 +111,6 @@ def reopen(view: View, actor: Actor, task: Task, now: str) -> Change:
         result=None,
         evidence={},
     )
-    require_parents(view, [again])
     after = Overlay(view, [again])
     require_acyclic(find_cycle(after, [again.id]))
     suspects = [t for t in _reliant(view, again) if t.status in (IN_PROGRESS, COMPLETED)]

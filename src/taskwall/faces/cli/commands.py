@@ -88,6 +88,7 @@ METAVARS = {
 
 _SHAPES: dict[str, dict[str, Any]] = {
     "one": {},
+    "id": {},
     "text": {},
     "words": {"nargs": "+"},
     "ids": {"nargs": "+", "action": "extend"},
@@ -123,7 +124,14 @@ def _plan(path: str) -> Any:
         raise Invalid(f"{path} is not UTF-8 text", next="save it as UTF-8") from None
 
 
+def _one(value: str) -> str:
+    if not value.strip():  # an unset variable of a script; it must not mean "any task"
+        raise Invalid("ID is empty", next="name a task")
+    return value
+
+
 _READ: dict[str, Any] = {
+    "id": _one,
     "text": _text,
     "words": lambda words: _text(" ".join(words)),
     "ids": _ids,
@@ -131,7 +139,7 @@ _READ: dict[str, Any] = {
     "plan": _plan,
 }
 
-ID = Argument("ID", "task_id")
+ID = Argument("ID", "task_id", "id")
 
 COMMANDS = {
     command.name: command
@@ -182,7 +190,7 @@ COMMANDS = {
             "claim",
             "claim_task",
             (
-                Argument("[ID]", "task_id"),
+                Argument("[ID]", "task_id", "id"),
                 Argument("--ttl", "ttl", "float"),
                 Argument("--steal", "steal", "flag"),
                 Argument("--reason", "reason", "text"),
@@ -197,7 +205,7 @@ COMMANDS = {
             "release",
             "release_task",
             (
-                Argument("[ID]", "task_id"),
+                Argument("[ID]", "task_id", "id"),
                 Argument("--reason", "reason", "text"),
                 Argument("--failed", "failed", "flag"),
                 Argument("--session", "session"),
@@ -246,7 +254,7 @@ COMMANDS = {
         Command("reopen", "reopen", (ID,)),
         Command("beat", "heartbeat", (ID, Argument("--ttl", "ttl", "float"))),
         Command("why", "why", (ID,)),
-        Command("log", "history", (Argument("[ID]", "task_id"), Argument("-n --limit", "limit", "int"))),
+        Command("log", "history", (Argument("[ID]", "task_id", "id"), Argument("-n --limit", "limit", "int"))),
         Command("graph", "graph", (Argument("--mermaid", "mermaid", "flag", "as a Mermaid flowchart"),)),
         Command("init", "", doc="Make a board here, at the root of the repository. Touches nothing else."),
         Command("where", "", doc="Say which board is in use and why, and who acts."),

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from ...core.rules import Draft
 
 _LINE = re.compile(r"(?:(?P<ref>[\w.-]+)(?::\s+|：\s*))?(?P<subject>.*?)(?:\s+(?:<-|←)\s*(?P<blockers>.*))?$")
+_JSON = re.compile(r"\s*(?:\{|\[\s*[\[{\"\]\d-])")
 _BETWEEN = re.compile("[,，、]")
 
 
 def read_plan(text: str) -> list[Draft]:
     """The tasks of a plan. Raises Invalid, naming the line."""
     text = text.removeprefix("\ufeff")
-    items = _from_json(text) if text.lstrip()[:1] in ("[", "{") else _from_lines(text)
+    items = _from_json(text) if _JSON.match(text) else _from_lines(text)
     return [draft(item) for item in items]
 
 

@@ -50,7 +50,9 @@ def differences(
         if key == "status" or getattr(old, field) == value or (old.dialect != OURS and key in BOOKKEEPING):
             continue
         theirs = dialect.key(key)
-        if raw.get(theirs) is not None and key not in BOOKKEEPING and not fits(field, raw[theirs]):
+        if raw.get(theirs) is not None and not fits(field, raw[theirs]):
+            if key in BOOKKEEPING:  # kept and ignored; nobody asked for it
+                continue
             raise Kept(theirs)
         if key == "owner" and value is None:
             _set_or_remove(theirs, _nobody(dialect, free or {}), changed, removed)

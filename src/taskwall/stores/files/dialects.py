@@ -79,15 +79,15 @@ class NotATask(ValueError):
 
 def recognise(raw: Mapping[str, Any]) -> str:
     """The name of the dialect an object is written in. Raises NotATask."""
-    if "rev" in raw and "id" in raw:
+    if isinstance(raw.get("rev"), int) and "id" in raw:
         return OURS
     if "TaskPayload" in raw and "id" in raw:
         return NESTED
     if "task_id" in raw and "name" in raw:
         return ARM
-    if isinstance(raw.get("tasks"), (dict, list)):
-        raise NotATask("a whole board in one file, not a task; it can be imported")
     if "id" not in raw or not ("subject" in raw or "title" in raw):
+        if isinstance(raw.get("tasks"), (dict, list)):
+            raise NotATask("a whole board in one file, not a task; it can be imported")
         raise NotATask("not a task: it has no id and subject")
     if "title" in raw or "state" in raw:
         return RESEARCH

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from ...core.errors import Invalid, Locked, Unwritable
 from ...core.model import Settings
 from ..base import Txn
-from .disk import DISK, write_all
+from .disk import DISK, NotPlain, write_all
 from .folder import Folder
 from .journal import Journal
 from .ledger import Ledger
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .disk import Disk
 
 LOCAL = ".local"
+MAX_EVENTS = 1024 * 1024 * 1024
 READ_RETRIES = 20
 """How often a reader starts again when changes of several files keep coming in between."""
 
@@ -93,10 +94,10 @@ class FileStore:
     def events(self, task_id: str | None = None) -> list[dict[str, Any]]:
         """What happened, oldest first; lines that cannot be read are left out."""
         try:
-            with open(self._in_local("events.jsonl"), encoding="utf-8", errors="replace") as file:
-                found = [event for line in file if (event := _event(line))]
-        except OSError:
+            data, _ = self._disk.read(self._in_local("events.jsonl"), most=MAX_EVENTS)
+        except (OSError, NotPlain):
             return []
+        found = [event for line in data.decode("utf-8", "replace").splitlines() if (event := _event(line))]
         return [event for event in found if task_id in (None, event.get("task"))]
 
     def _scan(self) -> FileView:
