@@ -11,7 +11,7 @@ import time
 from .core import rules
 from .core.errors import Invalid, NothingActionable, Refused, Unreadable, WaitingOnPerson
 from .core.model import IN_PROGRESS, Actor, Task
-from .core.state import STATES, actionable, state, waits_for, who_must_act, would_unblock
+from .core.state import STATES, actionable, is_actionable, state, waits_for, who_must_act, would_unblock
 from .core.view import age
 from .proof import find_products
 from .results import (
@@ -31,12 +31,14 @@ from .results import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from .core.rules import Change, Draft, Edit
     from .core.view import View
     from .stores.base import Store, Txn
 
+CANDIDATES = 32
+"""How many tasks are chosen before the lock: as many others may take one first."""
 PAGE = 50
 """How many lines a list has at most."""
 
@@ -61,7 +63,11 @@ def timestamp(nanoseconds: int) -> str:
 
 
 class Board:
-    """The verbs on one board, for one actor. root: the folder under which products must exist."""
+    """The verbs on one board, for one actor.
+
+    root: the folder under which products must exist. lease: minutes that a claim gets when its verb names none; for
+    sessions that beat. None for claims by hand, which never lapse.
+    """
 
     def __init__(
         self,
@@ -69,10 +75,11 @@ class Board:
         actor: Actor,
         *,
         root: str = ".",
+        lease: float | None = None,
         clock: Callable[[], int] = utc_now,
         new_id: Callable[[], str] = fresh_id,
     ) -> None:
-        self.store, self.actor, self.root = store, actor, root
+        self.store, self.actor, self.root, self.lease = store, actor, root, lease
         self._clock, self._new_id = clock, new_id
 
     # Making and changing tasks
@@ -104,14 +111,18 @@ class Board:
         Raises NothingActionable, WaitingOnPerson or Unreadable when there is none.
         """
         now = self._now()
+        ttl = self.lease if ttl is None else ttl
         if name:
             return self._change(
                 "claim",
                 name,
                 lambda txn, task, _: rules.claim(txn, self.actor, task, now, ttl=ttl, steal=steal, reason=reason),
             )
+        # Chosen before the lock and looked at again under it, so that others need not wait for the choice.
+        chosen = [task.id for task in actionable(self.store.read(), self.actor)[:CANDIDATES]]
         with self.store.write() as txn:
-            best = next(iter(actionable(txn, self.actor)), None)
+            still = (t for i in chosen if (t := txn.get(i)) and not t.closed and is_actionable(txn, t, self.actor))
+            best = next(still, None) or next(iter(actionable(txn, self.actor)), None)
             if best is None:
                 raise _nothing(txn, self.actor)
             return self._apply("claim", txn, rules.claim(txn, self.actor, best, now, ttl=ttl, anew=True))
@@ -149,6 +160,14 @@ class Board:
                 holder = Actor(claim.actor, claim.session)
                 txn.apply(rules.release(txn, holder, task, None, self._now(), reason=reason, failed=failed))
             return Released(session, rows(txn, [t for task in held if (t := txn.get(task.id))]))
+
+    def beat(self, known: Iterable[str], *, ttl: float) -> tuple[set[str], list[str]]:
+        """Renew the leases of all that this session holds. Returns its tokens, and of those known what was lost."""
+        with self.store.write() as txn:
+            renewed, lost = rules.beat(txn, self.actor, known, ttl)
+            for claim in renewed:
+                txn.record(claim)
+            return {f"{claim.task}#{claim.epoch}" for claim in renewed}, list(lost)
 
     def heartbeat(self, name: str, *, ttl: float | None = None) -> Changed:
         """Renew the lease of a claim."""

@@ -9,6 +9,7 @@ from .board import Board
 from .core.errors import Invalid, Unwritable
 from .core.model import Actor, Settings, checked_line
 from .core.record import Record
+from .process import this_process
 from .stores.files.dialects import read
 from .stores.files.disk import NotPlain, read_text
 from .stores.files.patch import parse
@@ -248,8 +249,11 @@ _SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def open_board(location: Location, actor: Actor, *, make: bool = False) -> Board:
-    """The board at a location, for one actor. Raises Invalid when there is none and it is not to be made."""
+def open_board(location: Location, actor: Actor, *, make: bool = False, beats: bool = False) -> Board:
+    """The board at a location, for one actor. Raises Invalid when there is none and it is not to be made.
+
+    beats: the session lives as long as this process and renews its claims, which therefore get a lease.
+    """
     if not location.exists:
         if os.path.lexists(location.path) and not os.path.isdir(location.path):
             raise Invalid(f"{location.path} is not a folder", next="name another board: --board PATH")
@@ -259,4 +263,9 @@ def open_board(location: Location, actor: Actor, *, make: bool = False) -> Board
                 next="make one with `taskwall init`, or name one: --board PATH",
             )
         make_board(location)
-    return Board(FileStore(location.path, read_settings(location.path)), actor, root=location.root)
+    settings = read_settings(location.path)
+    store = FileStore(location.path, settings)
+    if not beats:
+        return Board(store, actor, root=location.root)
+    living = actor.replace(process=this_process())
+    return Board(store, living, root=location.root, lease=settings.lease_minutes)

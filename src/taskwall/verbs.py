@@ -63,12 +63,14 @@ def create_task(
 
 
 @verb(agents="tasks", makes_board=True)
-def create_tasks(board: Board, tasks: list[Draft]) -> Answer:
+def create_tasks(board: Board, tasks: list[Draft], key: str = "") -> Answer:
     """Create a plan of dependent tasks in one call, all or none. Each has a ref that others name in blockedBy.
 
     tasks: the plan
+    key: repeating a plan with this key creates nothing new
     """
-    return board.create(tasks)
+    keyed = [draft if draft.key or not key else draft.replace(key=f"{key}/{n}") for n, draft in enumerate(tasks)]
+    return board.create(keyed)
 
 
 @verb(agents="state text after", writes=False)

@@ -10,12 +10,17 @@ from .models import ModelError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .messages import Call
     from .models import Model
     from .runs import RunLog
     from .screen import Screen
     from .tools import Toolbox
 
+NOT_RUN = (
+    "This call was not run. Leave that task alone and go on with other work, or call again if it has to do with none."
+)
 NUDGE = "Your answer was empty. Call a tool, or say in words what you did when you are finished."
 
 
@@ -30,8 +35,18 @@ class Ended(Exception):
 class Agent:
     """One run. The log holds the conversation and saves each message before the next request."""
 
-    def __init__(self, model: Model, toolbox: Toolbox, log: RunLog, screen: Screen, max_turns: int) -> None:
+    def __init__(
+        self,
+        model: Model,
+        toolbox: Toolbox,
+        log: RunLog,
+        screen: Screen,
+        max_turns: int,
+        take_lost: Callable[[], list[str]],
+    ) -> None:
+        """take_lost: a line about each claim that was taken over since it was last asked."""
         self.model, self.toolbox, self.log, self.screen = model, toolbox, log, screen
+        self.take_lost = take_lost
         self.turns_left = max_turns
         self.nudged = False
 
@@ -82,6 +97,8 @@ class Agent:
         """Carry out each call and answer it, once."""
         for call in calls:
             self.screen.echo(call)
-            result = self.toolbox.run(call)
+            # Looked at before the call: work on a task that is somebody else's now is work done twice.
+            lost = self.take_lost()
+            result = "\n".join([*lost, self.toolbox.run(call) if not lost else NOT_RUN])
             self.log.add(tool_message(call, result))
             self.screen.say(result)

@@ -10,6 +10,7 @@ import time
 from .. import config
 from ..core.errors import Refused
 from ..core.model import checked_line
+from ..heartbeat import Heartbeat
 from . import signals
 from .files import Workspace
 from .loop import Agent, Ended
@@ -57,9 +58,12 @@ def run(
     resumed = RunLog.resume(runs, resume) if resume is not None else None
     run_id = resumed.id if resumed else fresh_run_id()
     who = _actor(actor, resumed.header if resumed else {}, run_id)
-    board = config.open_board(location, who, make=True)
+    board = config.open_board(location, who, make=True, beats=True)
     with board.store.write():
         pass  # makes .local, which ignores itself, and tells now rather than later that a board cannot be written
+    heartbeat = Heartbeat(config.open_board(location, who, beats=True), lease=board.lease or 0)
+    # A session that somebody else began may hold tasks already; those are theirs to give back.
+    theirs = _held(board) if os.environ.get("TASKWALL_SESSION") and not resumed else set()
     header = {"actor": who.name, "session": who.session, "model": endpoint.model, "goal": goal, "at": _now()}
     log = resumed or RunLog.start(runs, run_id, header)
     screen = Screen()
@@ -69,10 +73,14 @@ def run(
         workspace = Workspace(location.root, location.path, log.folder, outside)
         toolbox = Toolbox(board, workspace, consent, log)
         _open(log, board, goal or log.header.get("goal"), location.root, new_goal=goal)
-        return Agent(OpenAIModel(endpoint), toolbox, log, screen, max_turns).run()
+        return Agent(OpenAIModel(endpoint), toolbox, log, screen, max_turns, heartbeat.take_lost).run()
 
-    with log.locked(), signals.ending():
-        return _drive(work, board, log, screen)
+    with log.locked(), signals.ending(), heartbeat:
+        return _drive(work, board, log, screen, theirs)
+
+
+def _held(board: Board) -> set[str]:
+    return {task.token for task in board.store.read().held_by(board.actor)}
 
 
 def _actor(given: str | None, header: Mapping[str, Any], run_id: str) -> Actor:
@@ -98,7 +106,7 @@ def _open(log: RunLog, board: Board, goal: str | None, workspace: str, *, new_go
     log.add(user_message(going_on(board, new_goal)))
 
 
-def _drive(work: Callable[[], Ended], board: Board, log: RunLog, screen: Screen) -> int:
+def _drive(work: Callable[[], Ended], board: Board, log: RunLog, screen: Screen, theirs: set[str]) -> int:
     """Do the work and, however it ends, give back what is held and say so."""
     ended = Ended(1, "it broke off")
     try:
@@ -111,7 +119,7 @@ def _drive(work: Callable[[], Ended], board: Board, log: RunLog, screen: Screen)
         ended = Ended(1, f"it cannot go on: {error}")
     finally:
         with signals.undisturbed():
-            released = give_back(board, f"the run {log.id} of {board.actor.name} ended: {ended.why}")
+            released = give_back(board, f"the run {log.id} of {board.actor.name} ended: {ended.why}", theirs)
             with contextlib.suppress(OSError):
                 log.end(ended.exit, ended.why)
     for line in released:
@@ -121,10 +129,12 @@ def _drive(work: Callable[[], Ended], board: Board, log: RunLog, screen: Screen)
     return ended.exit
 
 
-def give_back(board: Board, why: str) -> list[str]:
-    """Release everything that this actor and session hold; a line about each."""
+def give_back(board: Board, why: str, theirs: set[str]) -> list[str]:
+    """Release everything that this actor and session hold, but for tokens of others; a line about each."""
     lines = []
     for task in board.store.read().held_by(board.actor):
+        if task.token in theirs:
+            continue
         try:
             board.release(task.token, reason=why)
             lines.append(f"Released {task.id} ({task.subject}): {why}")

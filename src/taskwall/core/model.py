@@ -133,16 +133,21 @@ class Claim(Record):
     ttl: float | None = None
     open: bool = True
     past: tuple[tuple[str, str, int], ...] = ()
+    process: str = ""  # of a holder that lives as long as its claim (see `process`)
     lease: str = BY_HAND
     left: float | None = None  # minutes until the lease lapses
 
 
 class Actor(Record):
-    """Who acts: a name and one run of it. `named` is False for `user` taken for want of anything better."""
+    """Who acts: a name and one run of it. `named` is False for `user` taken for want of anything better.
+
+    process: of a session that lives as long as one (see `process`); empty for one-shot commands.
+    """
 
     name: str
     session: str
     named: bool = True
+    process: str = ""
 
     def holds(self, claim: Claim | None) -> bool:
         """Whether this claim was granted to this actor in this session."""

@@ -141,6 +141,9 @@ class View:
             raise AmbiguousId(
                 f"{wanted!r} could be {', '.join(ids)}{more}", task=wanted, by=ids, next="give more of the id"
             )
+        if claim := self.claim(wanted) or self.claim(f"task_{wanted}"):
+            if claim.open:
+                raise _removed(claim)
         near = self._near(wanted)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise UnknownTask(
@@ -156,6 +159,19 @@ class View:
         by_subject = [t.id for t in self if len(wanted) >= SHORTEST_PART and wanted.casefold() in t.subject.casefold()]
         near = get_close_matches(wanted, [t.id for t in self], n=3, cutoff=0.75)
         return tuple(dict.fromkeys(by_subject[:3] + near))[:3]
+
+
+def _removed(claim: Claim) -> UnknownTask:
+    """The refusal for a task whose file went away while somebody held it."""
+    file = f".tasks/{claim.task}.json"
+    return UnknownTask(
+        f"{claim.task} is gone: its file was removed while {claim.actor} held it (claim {claim.epoch} since "
+        f"{claim.since}); the claim still stands",
+        task=claim.task,
+        by=(claim.actor,),
+        next=f"bring the file back, then repeat the command: `git restore {file}`, or, when a commit removed it, "
+        f"`git restore --source=COMMIT^ {file}` with the commit that `git log -1 --diff-filter=D -- {file}` shows",
+    )
 
 
 def _is_part(text: str, task_id: str) -> bool:

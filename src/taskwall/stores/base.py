@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         """How the tasks of one board are kept."""
 
         settings: Settings
+        notices: list[str]  # what recovery found that a person should know
 
         def read(self) -> View:
             """A consistent view of the board as it is now. Never waits for a writer, writes nothing."""

@@ -28,6 +28,7 @@ class MemoryStore:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings or Settings()
+        self.notices: list[str] = []
         self._tasks = {task.id: task for task in tasks}
         self._claims: dict[str, Claim] = {}
         self._deadlines: dict[str, float] = {}

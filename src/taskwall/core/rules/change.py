@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import errors
 from ..model import IN_PROGRESS, PENDING, READ_ONLY_DIALECTS, checked_text
 from ..record import Record
-from ..state import open_waits, reservation, unblocked
+from ..state import attempts, is_lapsed, open_waits, reservation, unblocked
 from ..view import Overlay
 
 TYPE_CHECKING = False
@@ -130,6 +130,8 @@ def is_mine(view: View, task: Task, actor: Actor, epoch: int | None) -> bool:
     # A claim that has ended says nothing of a task that somebody since took by hand.
     if claim and claim.epoch == task.epoch and (claim.open or task.status != IN_PROGRESS):
         return actor.holds(claim)
+    if claim and claim.open and claim.epoch < task.epoch and actor.holds(claim):
+        return False  # another machine granted a later claim, perhaps to an actor of the same name
     return task.owner == actor.name
 
 
@@ -195,6 +197,13 @@ def ended(view: View, task: Task) -> tuple[Claim, ...]:
     """The ledger entry that closes the claim on a task, for it was open."""
     claim = view.claim(task.id)
     return (claim.replace(open=False, epoch=task.epoch),) if claim and claim.open else ()
+
+
+def used_up(view: View, task: Task) -> dict[str, Any]:
+    """What to store of a lapsed claim that was the last allowed attempt: held for a person, whoever writes next."""
+    if not is_lapsed(view, task) or attempts(view, task) < view.settings.max_attempts:
+        return {}
+    return {"status": PENDING, "owner": reservation(view, task), "attempts": attempts(view, task)}
 
 
 def given_back(view: View, task: Task, now: str, **changes: Any) -> Task:

@@ -28,7 +28,7 @@ from .deciding import answer, is_decision, may_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from ..model import Actor, Task
@@ -56,16 +56,10 @@ def claim(
     checked_ttl(ttl)
     if steal and not reason.strip():
         raise errors.Invalid("a claim is taken over only with a reason", task=task.id, next="add --reason TEXT")
-    held = view.claim(task.id)
     lapsed = is_lapsed(view, task)
     if task.status == IN_PROGRESS:
         if actor.named and is_mine(view, task, actor, None) and not (anew and lapsed):
-            renewed = (
-                (held.replace(ttl=ttl or held.ttl),) if held and held.epoch == task.epoch and (ttl or held.ttl) else ()
-            )
-            since = f" since {held.since}" if held else ""
-            yours = f"{task.id} is already yours{since}; if another sub-agent works on it, claim without an id"
-            return Change(task, claims=renewed, already=True, notices=(yours,))
+            return _renewed(view, task, ttl)
         if not lapsed and not steal:
             raise errors.AlreadyClaimed(
                 f"{task.id} is already claimed by {holder(view, task)}",
@@ -74,18 +68,47 @@ def claim(
                 next="`taskwall claim` without an id (claim_task) takes the best free one",
             )
     _require_startable(view, actor, task)
-    epoch = task.epoch + 1
-    past = held.past + (((held.actor, held.session, held.epoch),) if held.open else ()) if held else ()
-    granted = Claim(
-        task.id, epoch, actor.name, actor.session, now, reserved=reservation(view, task), ttl=ttl, past=past[-MAX_PAST:]
-    )
     claimed = written(
-        task, now, status=IN_PROGRESS, owner=actor.name, epoch=epoch, started_at=now, attempts=attempts(view, task)
+        task,
+        now,
+        status=IN_PROGRESS,
+        owner=actor.name,
+        epoch=task.epoch + 1,
+        started_at=now,
+        attempts=attempts(view, task),
     )
-    taken = (f"taken over from {task.owner}, whose lease ran out",) if lapsed else ()
-    stolen = (f"taken over from {task.owner}: {reason}",) if task.status == IN_PROGRESS and not lapsed else ()
-    log = event(actor, now, "claim", claimed, taken_from=task.owner if taken or stolen else None, reason=reason)
-    return Change(claimed, put=(claimed,), claims=(granted,), events=(log,), notices=taken + stolen)
+    why = ", whose lease ran out" if lapsed else f": {reason}" if task.status == IN_PROGRESS else ""
+    notices = (f"taken over from {task.owner}{why}",) if why else ()
+    log = event(actor, now, "claim", claimed, taken_from=task.owner if why else None, reason=reason)
+    granted = _granted(view, actor, task, now, ttl)
+    return Change(claimed, put=(claimed,), claims=(granted,), events=(log,), notices=notices)
+
+
+def _renewed(view: View, task: Task, ttl: float | None) -> Change:
+    """The answer to somebody who claims by id what is theirs already."""
+    held = view.claim(task.id)
+    lease = (ttl or held.ttl) if held and held.epoch == task.epoch else None
+    since = f" since {held.since}" if held else ""
+    yours = f"{task.id} is already yours{since}; if another sub-agent works on it, claim without an id"
+    claims = (held.replace(ttl=lease),) if held and lease else ()
+    return Change(task, claims=claims, already=True, notices=(yours,))
+
+
+def _granted(view: View, actor: Actor, task: Task, now: str, ttl: float | None) -> Claim:
+    """The ledger entry of a new claim; it remembers the holders whose claims were never given back."""
+    held = view.claim(task.id)
+    past = held.past + (((held.actor, held.session, held.epoch),) if held.open else ()) if held else ()
+    return Claim(
+        task.id,
+        task.epoch + 1,
+        actor.name,
+        actor.session,
+        now,
+        reserved=reservation(view, task),
+        ttl=ttl,
+        past=past[-MAX_PAST:],
+        process=actor.process if ttl is not None else "",
+    )
 
 
 MAX_PAST = 8
@@ -187,3 +210,20 @@ def heartbeat(view: View, actor: Actor, task: Task, epoch: int | None, ttl: floa
     if held is None or held.epoch != task.epoch:
         return Change(task, notices=("nothing is known of this claim here, so it has no lease to renew",), already=True)
     return Change(task, claims=(held.replace(ttl=ttl or held.ttl),))
+
+
+def beat(view: View, actor: Actor, known: Iterable[str], ttl: float) -> tuple[tuple[Claim, ...], tuple[str, ...]]:
+    """Renew everything that a session holds, claims by hand too; and of the tokens that it held, tell what was lost."""
+    held = view.held_by(actor)
+    renewed = tuple(
+        claim.replace(ttl=ttl, process=actor.process) for task in held if (claim := view.claim(task.id)) is not None
+    )
+    lost = []
+    for token in known:
+        task_id, _, epoch = token.rpartition("#")
+        task = view.get(task_id)
+        if task and task.epoch > int(epoch) and token not in {t.token for t in held}:
+            lost.append(
+                f"your claim {token} was taken over: {holder(view, task)} has {task_id} now; stop working on it"
+            )
+    return renewed, tuple(lost)

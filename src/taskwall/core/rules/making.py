@@ -30,6 +30,7 @@ from .change import (
     require_parents,
     require_writable,
     superseded,
+    used_up,
     was_mine,
     written,
 )
@@ -189,6 +190,8 @@ def update(view: View, actor: Actor, task: Task, edit: Edit, epoch: int | None, 
     if removed or edit.add_blocked_by:
         fields["blocked_by"] = tuple(dict.fromkeys([*kept, *_found(view, edit.add_blocked_by, {})]))
     changes = {name: value for name, value in fields.items() if getattr(task, name) != value}
+    spent = used_up(view, task) if changes else {}
+    changes |= spent
     unlinked = _unlinked(view, task, removed, now)
     if not changes and not unlinked:
         return Change(task, already=True)
@@ -201,6 +204,7 @@ def update(view: View, actor: Actor, task: Task, edit: Edit, epoch: int | None, 
     change = Change(
         edited,
         put=(edited, *unlinked) if changes else unlinked,
+        claims=ended(view, task) if spent else (),
         events=(event(actor, now, "update", task, fields=sorted(changes), note=edit.note),),
         unblocked=unblocked(view, after, [task.id]),
     )

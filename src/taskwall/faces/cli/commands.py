@@ -164,7 +164,10 @@ COMMANDS = {
         Command(
             "plan",
             "create_tasks",
-            (Argument("FILE", "tasks", "plan", "JSON, or lines `ref: subject <- ref, id`; - for standard input"),),
+            (
+                Argument("FILE", "tasks", "plan", "JSON, or lines `ref: subject <- ref, id`; - for standard input"),
+                Argument("--key", "key"),
+            ),
             doc="Create many dependent tasks at once, all or none, from a file of JSON or of plain lines.",
         ),
         Command(

@@ -189,7 +189,10 @@ def _call(command: Command, location: Location, args: Namespace) -> Answer:
     values = command.values(args)
     values.pop("mermaid", None)
     actor = config.find_actor(args.actor, os.environ)
-    answer = verb.run(config.open_board(location, actor, make=verb.makes_board), **values)
+    board = config.open_board(location, actor, make=verb.makes_board)
+    answer = verb.run(board, **values)
+    for notice in board.store.notices:
+        print(f"note: {render.safe(notice)}", file=sys.stderr)
     if not location.exists:
         print(f"note: made the board {render.safe(location.path)} ({location.why})", file=sys.stderr)
     return answer

@@ -6,9 +6,12 @@ Small files are read strictly and replaced whole: readers and power cuts see the
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import sys
+
+from ...core.errors import Unwritable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,12 +26,27 @@ _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | 
 Signature = tuple[int, int, int, int]
 
 
-class NotPlain(ValueError):
-    """What lies there is not a small regular file of UTF-8 text. `text`: what could be made of it, for display."""
+_NO_LINKS = frozenset((errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
+"""How file systems without hard links answer."""
 
-    def __init__(self, message: str, text: str = "") -> None:
+
+class NotPlain(ValueError):
+    """What lies there is not a small regular file of UTF-8 text. `text`: what could be made of it, for display.
+
+    error: set when the system would not let us look, so that nothing is known of what lies there.
+    """
+
+    def __init__(self, message: str, text: str = "", error: OSError | None = None) -> None:
         super().__init__(message)
-        self.text = text
+        self.text, self.error = text, error
+
+
+class Changed(OSError):
+    """A file is no longer what it was when the change of it was made; nothing was written."""
+
+
+class Unsettled(OSError):
+    """All is in its place, but the disk has not confirmed it: a power cut may take it back."""
 
 
 class Disk:
@@ -52,7 +70,9 @@ class Disk:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise NotPlain("a symbolic link" if os.path.islink(path) else str(error.strerror)) from None
+            if os.path.islink(path):
+                raise NotPlain("a symbolic link") from None
+            raise NotPlain(str(error.strerror), error=error) from None
         try:
             found = os.fstat(fd)
             if not stat.S_ISREG(found.st_mode):
@@ -61,7 +81,7 @@ class Disk:
             while len(data) <= most and (part := os.read(fd, most + 1 - len(data))):
                 data += part
         except OSError as error:
-            raise NotPlain(f"cannot be read: {error.strerror}") from None
+            raise NotPlain(f"cannot be read: {error.strerror}", error=error) from None
         finally:
             os.close(fd)
         if max(found.st_size, len(data)) > most:
@@ -79,11 +99,16 @@ class Disk:
         """Whether anything has this name, a link to nothing too."""
         return self.seen(path) is not None
 
+    def is_folder(self, path: str) -> bool:
+        """Whether a folder of its own lies there: a link that came with a repository would lead our writes out."""
+        return os.path.isdir(path) and not os.path.islink(path)
+
     # Changing
 
     def make_folder(self, path: str) -> None:
-        """A folder, with those above it, unless it is there."""
-        os.makedirs(path, exist_ok=True)
+        """A folder, unless something has that name."""
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path)
 
     def write_new(self, path: str, data: bytes, *, like: str | None = None, durable: bool) -> None:
         """A file that must not exist yet, with the permissions of the file `like`; `durable`: on the disk itself."""
@@ -164,6 +189,36 @@ def decode(data: bytes) -> str:
 DISK = Disk()
 
 
+class Sure(Disk):
+    """Looks at another disk for one who decides by what is there: what cannot be read is never taken for absent."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def names(self, folder: str) -> list[tuple[str, Signature]]:
+        try:
+            return self._disk.names(folder)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise _unseen(folder, error) from None
+
+    def read(self, path: str, most: int = MAX_BYTES) -> tuple[bytes, Signature]:
+        try:
+            return self._disk.read(path, most)
+        except NotPlain as flaw:
+            if flaw.error is None:
+                raise
+            raise _unseen(path, flaw.error) from None
+
+
+def _unseen(path: str, error: OSError) -> Unwritable:
+    return Unwritable(
+        f"{path} cannot be read: {error.strerror}; nothing was changed",
+        next="see that this process may read it, and repeat the command",
+    )
+
+
 def read_text(path: str, disk: Disk = DISK) -> tuple[str, Signature]:
     """The text of a small regular file. Raises NotPlain, FileNotFoundError."""
     data, seen = disk.read(path)
@@ -171,16 +226,20 @@ def read_text(path: str, disk: Disk = DISK) -> tuple[str, Signature]:
 
 
 class Write:
-    """One file to be written whole: `text` at `path`, which must be new (`exclusive`) or is replaced."""
+    """One file to be written whole: `text` at `path`, which must be new (`exclusive`) or is replaced.
 
-    def __init__(self, path: str, text: str, *, exclusive: bool = False) -> None:
-        self.path, self.text, self.exclusive = path, text, exclusive
+    seen: the signature of what it replaces; when that is another by then, nothing is written.
+    """
+
+    def __init__(self, path: str, text: str, *, exclusive: bool = False, seen: Signature | None = None) -> None:
+        self.path, self.text, self.exclusive, self.seen = path, text, exclusive, seen
 
 
 def write_all(disk: Disk, writes: Sequence[Write], scratch: str, *, durable: bool) -> None:
     """Write files, in their order, each appearing whole: all parts, then all names, then the folders.
 
-    scratch: a folder on the same file system. Raises FileExistsError before anything appeared.
+    scratch: a folder on the same file system. Raises FileExistsError and Changed before anything appeared, Unsettled
+    when all has appeared.
     """
     parts = [os.path.join(scratch, f"part-{number}.tmp") for number in range(len(writes))]
     try:
@@ -190,17 +249,32 @@ def write_all(disk: Disk, writes: Sequence[Write], scratch: str, *, durable: boo
             like = None if write.exclusive else write.path
             disk.write_new(part, write.text.encode(), like=like, durable=durable)
         for write in writes:
-            if write.exclusive and disk.exists(write.path):
-                raise FileExistsError(write.path)
+            _require_unchanged(disk, write)
         for part, write in zip(parts, writes, strict=True):
             _appear(disk, part, write)
         if durable:
-            for folder in dict.fromkeys(os.path.dirname(write.path) for write in writes):
-                disk.sync_folder(folder)
+            _settle(disk, writes)
     finally:
         for part in parts:
-            if disk.exists(part):
-                disk.unlink(part)
+            with contextlib.suppress(OSError):  # the next write removes it, and what was written stands
+                if disk.exists(part):
+                    disk.unlink(part)
+
+
+def _require_unchanged(disk: Disk, write: Write) -> None:
+    """Editors take no lock of ours: one more look, for bringing the parts to the disk took milliseconds."""
+    if write.exclusive and disk.exists(write.path):
+        raise FileExistsError(write.path)
+    if write.seen is not None and disk.seen(write.path) != write.seen:
+        raise Changed(errno.EBUSY, "changed by another program just now", write.path)
+
+
+def _settle(disk: Disk, writes: Sequence[Write]) -> None:
+    try:
+        for folder in dict.fromkeys(os.path.dirname(write.path) for write in writes):
+            disk.sync_folder(folder)
+    except OSError as error:
+        raise Unsettled(error.errno, error.strerror) from error
 
 
 def _appear(disk: Disk, part: str, write: Write) -> None:
@@ -209,7 +283,7 @@ def _appear(disk: Disk, part: str, write: Write) -> None:
         return
     try:
         disk.link(part, write.path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links; the lock keeps our own out
-        disk.rename(part, write.path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        disk.rename(part, write.path)  # the lock keeps our own out

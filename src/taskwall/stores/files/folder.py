@@ -96,13 +96,14 @@ class Folder:
         return found.task
 
     def _read(self, name: str, seen: Signature) -> Found:
-        now = time.time_ns()
+        now, known = time.time_ns(), True
         try:
             text, seen = read_text(os.path.join(self.path, name), self.disk)
             task = _task(name, text)
         except NotPlain as flaw:
             task = _broken(name, flaw.text, str(flaw))
-        return Found(name, task, seen, settled=max(seen[:2]) < now - RACY_NS)
+            known = flaw.error is None  # else it may be readable the next moment, without having changed
+        return Found(name, task, seen, settled=known and max(seen[:2]) < now - RACY_NS)
 
 
 def _task(name: str, text: str) -> Task:

@@ -3,25 +3,26 @@
 `.local/journal` is a line of header `{v, serial, length, sha256}` and one of entries `[[name, new, sha256(old)]]`.
 Its rename into place is the commit point; from then on readers read through it. `.local/serial` keeps the number of the
 last journal that was applied, so that one which comes back (a restored backup, a lost unlink) is not applied again.
+What the disk will not let us see is never taken for absent: every method then raises OSError.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
-import time
 
+from ...core.errors import Unreadable
 from ...core.record import Record
-from .disk import NotPlain, Write, write_all
-from .patch import encode
+from .disk import MAX_BYTES, Changed, NotPlain, Unsettled, Write, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .disk import Disk
+    from .disk import Disk, Signature
 
 VERSION = 1
 MAX_JOURNAL = 1024 * 1024 * 1024
@@ -35,6 +36,10 @@ class Entry(Record):
     new: str
     old: str | None
 
+    def covers(self, current: bytes | None) -> bool:
+        """Whether a file is what this was to replace, or is replaced already: nobody has edited it since."""
+        return _digest(current) == self.old or current == self.new.encode()
+
 
 class Journal:
     """The journal of one board. Everything but `pending` and `mark` is for the holder of the lock."""
@@ -44,16 +49,22 @@ class Journal:
         self.local = os.path.join(board, ".local")
         self.path = os.path.join(self.local, "journal")
 
-    def commit(self, writes: Sequence[Write]) -> None:
-        """Write all of these files, or none. Raises FileExistsError and OSError, and then none is written."""
-        for write in writes:
-            if write.exclusive and self.disk.exists(write.path):
-                raise FileExistsError(write.path)
-        entries = [Entry(os.path.relpath(w.path, self.board), w.text, _digest(self._current(w.path))) for w in writes]
+    def commit(self, writes: Sequence[Write]) -> list[str]:
+        """Write all of these files, or none. Returns what `recover` does.
+
+        Raises FileExistsError, Changed and OSError, and then none is written; Unsettled, and then it is not known.
+        """
+        entries = [self._entry(write) for write in writes]
         serial = self.serial + 1
+        if self.durable:
+            # The files that this change builds on must not fall back behind it, be they of a process that was killed.
+            for folder in dict.fromkeys([self.board, *(os.path.dirname(write.path) for write in writes)]):
+                self.disk.sync_folder(folder)
         self._seal(entries, serial)
-        with contextlib.suppress(OSError):  # it is committed: whoever writes next finishes it
-            self._finish(entries, serial)
+        try:
+            return self._finish(entries, serial)
+        except OSError:  # it is committed: whoever writes next finishes it
+            return []
 
     def recover(self) -> list[str]:
         """Finish what a killed process committed. Returns what a person should know: edits that were kept over ours."""
@@ -68,6 +79,7 @@ class Journal:
     def pending(self) -> dict[str, str]:
         """The texts that files will have once a committed journal is applied, by their names relative to the board."""
         entries = self._read()[0] if self.disk.exists(self.path) else []
+        # Those that are applied too: whoever asks may have read the file before.
         return {entry.name: entry.new for entry in entries if self._stands(entry)}
 
     @property
@@ -78,46 +90,71 @@ class Journal:
     @property
     def serial(self) -> int:
         """The number of the last journal that was applied, 0 when none was."""
-        try:
-            return int(self.disk.read(os.path.join(self.local, "serial"))[0])
-        except (OSError, ValueError):  # NotPlain is one
-            return 0
+        data, _ = self._current(os.path.join(self.local, "serial"))
+        return int(data) if data and data.strip().isdigit() else 0
+
+    def _entry(self, write: Write) -> Entry:
+        current, seen = self._current(write.path)
+        if write.exclusive and seen is not None:
+            raise FileExistsError(write.path)
+        if write.seen is not None and seen != write.seen:
+            raise Changed(errno.EBUSY, "changed by another program just now", write.path)
+        return Entry(os.path.relpath(write.path, self.board), write.text, _digest(current))
 
     def _seal(self, entries: Sequence[Entry], serial: int) -> None:
         """Bring the journal to the disk: the commit point is its rename."""
-        body = encode([[entry.name, entry.new, entry.old] for entry in entries])
-        data = body.encode()
-        header = {"v": VERSION, "serial": serial, "length": len(data), "sha256": _digest(data)}
+        body = json.dumps([[entry.name, entry.new, entry.old] for entry in entries])  # ASCII, whatever a file is called
+        header = {"v": VERSION, "serial": serial, "length": len(body), "sha256": _digest(body.encode())}
+        journal = Write(self.path, f"{json.dumps(header)}\n{body}\n")
         try:
-            write_all(
-                self.disk, [Write(self.path, f"{json.dumps(header)}\n{body}\n")], self.local, durable=self.durable
-            )
-        except OSError:
+            write_all(self.disk, [journal], self.local, durable=self.durable)
+        except Unsettled as error:
             # Its place on the disk is not known; what was not acknowledged must not happen later.
-            with contextlib.suppress(FileNotFoundError):
-                self.disk.unlink(self.path)
-            raise
+            self._take_back()
+            raise OSError(error.errno, error.strerror) from error
+
+    def _take_back(self) -> None:
+        """The journal gone again. Raises Unsettled when it stays, for then it counts."""
+        try:
+            self.disk.unlink(self.path)
+        except OSError as error:
+            raise Unsettled(error.errno, error.strerror) from error
+        with contextlib.suppress(OSError):  # nothing hangs on it: the disk that failed is not asked to vouch
+            self.disk.sync_folder(self.local)
 
     def _read(self) -> tuple[list[Entry], int]:
-        """The entries and the number of a journal that is whole and was not applied yet; none otherwise."""
+        """The entries and the number of a journal that is whole and was not applied yet; none otherwise.
+
+        Raises Unreadable when a newer program wrote it.
+        """
+        data, _ = self._current(self.path, MAX_JOURNAL)
+        if data is None:
+            return [], 0
         try:
-            head, body, _ = self.disk.read(self.path, most=MAX_JOURNAL)[0].split(b"\n", 2)
+            head, body, _ = data.split(b"\n", 2)
             header = json.loads(head)
-            whole = header["length"] == len(body) and header["sha256"] == _digest(body)
-            if header["v"] != VERSION or not whole or header["serial"] <= self.serial:
+            version, serial = header["v"], header["serial"]
+            if type(version) is int and version > VERSION:
+                raise Unreadable(
+                    f"{self.path} holds a change that a newer taskwall began", next="update taskwall to finish it"
+                )
+            whole = version == VERSION and header["length"] == len(body) and header["sha256"] == _digest(body)
+            if not whole or type(serial) is not int or serial <= self.serial:
                 return [], 0
             entries = [Entry(*fields) for fields in json.loads(body)]
-        except (OSError, ValueError, KeyError, TypeError):
+            return (entries, serial) if all(map(_is_sound, entries)) else ([], 0)
+        except (ValueError, KeyError, TypeError, RecursionError):
             return [], 0
-        return (entries, header["serial"]) if all(_NAME.fullmatch(entry.name) for entry in entries) else ([], 0)
 
     def _finish(self, entries: Sequence[Entry], serial: int) -> list[str]:
         todo, told = [], []
         for entry in entries:
             path = os.path.join(self.board, entry.name)
-            if self._stands(entry):
-                todo.append(Write(path, entry.new, exclusive=entry.old is None))
-            elif self._current(path) != entry.new.encode():
+            current, seen = self._current(path)
+            if entry.covers(current):
+                # What is new already is written again: whether it reached the disk, only who wrote it would know.
+                todo.append(Write(path, entry.new, exclusive=seen is None, seen=seen))
+            else:
                 told.append(self._park(entry))
         write_all(self.disk, todo, self.local, durable=self.durable)
         applied = Write(os.path.join(self.local, "serial"), f"{serial}\n")
@@ -128,27 +165,36 @@ class Journal:
         return told
 
     def _stands(self, entry: Entry) -> bool:
-        """Whether the file is still what the entry was to replace: nobody has edited it since."""
-        current = self._current(os.path.join(self.board, entry.name))
-        return _digest(current) == entry.old
+        return entry.covers(self._current(os.path.join(self.board, entry.name))[0])
 
     def _park(self, entry: Entry) -> str:
         """Keep the newer edit of a file, and ours beside it under `.local/conflicts/`."""
         folder = os.path.join(self.local, "conflicts")
         self.disk.make_folder(folder)
-        parked = os.path.join(
-            folder, f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.path.basename(entry.name)}"
-        )
+        if not self.disk.is_folder(folder):
+            raise OSError(errno.ENOTDIR, "not a folder of its own", folder)
+        # Named by its content, so that a recovery which is itself cut short parks nothing twice.
+        digest = _digest(entry.new.encode()) or ""
+        parked = os.path.join(folder, f"{digest[:12]}-{os.path.basename(entry.name)}")
         write_all(self.disk, [Write(parked, entry.new)], self.local, durable=self.durable)
         return f"{entry.name} was edited while a change of it was unfinished; the edit is kept, ours lies in {parked}"
 
-    def _current(self, path: str) -> bytes | None:
+    def _current(self, path: str, most: int = MAX_BYTES) -> tuple[bytes | None, Signature | None]:
+        """What a file holds and its signature, None and None without one."""
         try:
-            return self.disk.read(path)[0]
+            return self.disk.read(path, most)
         except FileNotFoundError:
-            return None
-        except NotPlain:
-            return b"\0not a plain file"
+            return None, None
+        except NotPlain as flaw:
+            if flaw.error is not None:
+                raise flaw.error from None
+            return b"\0not a plain file", self.disk.seen(path)
+
+
+def _is_sound(entry: Entry) -> bool:
+    """Whether this is a file of a board and a text: a journal may come with a hostile repository."""
+    texts = isinstance(entry.name, str) and isinstance(entry.new, str) and isinstance(entry.old, str | None)
+    return texts and bool(_NAME.fullmatch(entry.name)) and bool(entry.new.encode())
 
 
 def _digest(data: bytes | None) -> str | None:

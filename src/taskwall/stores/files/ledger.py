@@ -11,6 +11,7 @@ import functools
 import os
 
 from ...core.model import BY_HAND, KEYS, LAPSED, LIVE, Claim, Task
+from ...process import is_gone
 from .dialects import BOOKKEEPING, fits
 from .disk import NotPlain, Write, read_text
 from .patch import NotStrict, encode, parse
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".json"
 BOOKED = tuple(KEYS[key] for key in KEYS if key in BOOKKEEPING and key not in ("epoch", "rev", "createdAt", "key"))
-STORED = ("task", "epoch", "actor", "session", "since", "reserved", "ttl", "open", "past")
+STORED = ("task", "epoch", "actor", "session", "since", "reserved", "ttl", "open", "past", "process")
 
 
 @functools.cache
@@ -119,7 +120,7 @@ class Ledger:
         if not isinstance(lease, dict) or not claim.open:
             return claim.replace(lease=BY_HAND)
         until: Any = lease.get("until")
-        alive = _is_number(until) and lease.get("boot") == boot_id()
+        alive = _is_number(until) and lease.get("boot") == boot_id() and not (claim.process and is_gone(claim.process))
         left = (until - self._monotonic()) / 60 if alive else 0.0
         return claim.replace(lease=LIVE if left > 0 else LAPSED, left=max(left, 0.0))
 
@@ -133,10 +134,11 @@ def _entry(text: str) -> dict[str, Any]:
 
 def _claim(task_id: str, stored: Any) -> Claim | None:
     """The claim in an entry. The file may be damaged, or come with a hostile repository: its types are checked."""
-    if not isinstance(stored, dict) or not stored.keys() >= set(STORED) or stored["task"] != task_id:
+    stored = {"process": ""} | stored if isinstance(stored, dict) else {}
+    if not stored.keys() >= set(STORED) or stored["task"] != task_id:
         return None
     stored = {name: stored[name] for name in STORED}
-    texts = all(isinstance(stored[name], str) for name in ("actor", "session", "since"))
+    texts = all(isinstance(stored[name], str) for name in ("actor", "session", "since", "process"))
     options = isinstance(stored["reserved"], str | None) and (stored["ttl"] is None or _is_number(stored["ttl"]))
     if not texts or not options or not fits("epoch", stored["epoch"]) or not isinstance(stored["open"], bool):
         return None

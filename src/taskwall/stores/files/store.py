@@ -8,10 +8,10 @@ import os
 import time
 from contextlib import ExitStack, contextmanager, suppress
 
-from ...core.errors import Invalid, Locked, Unwritable
+from ...core.errors import Invalid, Locked, Unreadable, Unwritable
 from ...core.model import Settings
 from ..base import Txn
-from .disk import DISK, NotPlain, write_all
+from .disk import DISK, Changed, NotPlain, Sure, Unsettled, Write, write_all
 from .folder import Folder
 from .journal import Journal
 from .ledger import Ledger
@@ -56,14 +56,20 @@ class FileStore:
         self._journal = Journal(disk, path, durable=self._durable)
 
     def read(self) -> FileView:
-        """The board as its files say now, whole transactions only. Writes nothing, waits for nobody."""
-        for _ in range(READ_RETRIES):
-            before = self._journal.mark
-            view = self._scan()
-            # What was committed or applied while we looked, we may have seen half of.
-            if self._journal.mark == before:
-                break
-        return view
+        """The board as its files say now, whole transactions only. Writes nothing. Raises Unreadable, Locked."""
+        try:
+            for _ in range(READ_RETRIES):
+                before = self._journal.mark
+                view = self._scan(self._disk)
+                # What was committed or applied while we looked, we may have seen half of.
+                if self._journal.mark == before:
+                    return view
+            with lock(self._in_local("lock")):  # so busy a board that there is no moment between two changes
+                return self._scan(self._disk)
+        except OSError as error:
+            raise Unreadable(
+                f"the board {self.path} cannot be read: {_told(error)}", next="see that this process may read it"
+            ) from None
 
     @contextmanager
     def write(self) -> Iterator[Txn]:
@@ -73,9 +79,10 @@ class FileStore:
                 self._make_local()
                 still_locked = stack.enter_context(lock(self._in_local("lock")))
                 self.notices += self._journal.recover()
+                self._settle_in()
             except OSError as error:
                 raise self._unwritable(error) from None
-            view = self._scan()
+            view = self._scan(Sure(self._disk))
             txn = Txn(view)
             yield txn
             if not still_locked():
@@ -88,6 +95,13 @@ class FileStore:
             except FileExistsError as error:
                 taken = error.filename2 or error.filename or error.args[0]
                 raise Invalid(f"{taken} exists already", next="choose another id") from None
+            except Changed as error:
+                raise Unwritable(f"{_told(error)}; nothing was written", next="repeat the command") from None
+            except Unsettled as error:
+                raise Unwritable(
+                    f"the change is written, but not confirmed by the disk ({error.strerror}): a power cut may undo it",
+                    next="look at the disk; `taskwall show` tells how the task stands",
+                ) from None
             except OSError as error:
                 raise self._unwritable(error) from None
 
@@ -100,10 +114,11 @@ class FileStore:
         found = [event for line in data.decode("utf-8", "replace").splitlines() if (event := _event(line))]
         return [event for event in found if task_id in (None, event.get("task"))]
 
-    def _scan(self) -> FileView:
+    def _scan(self, disk: Disk) -> FileView:
+        """disk: by which the claim ledger is read."""
         self._folder.look()
         pending = self._journal.pending()
-        ledger = Ledger(self._disk, self._in_local("claims"), self._monotonic, pending)
+        ledger = Ledger(disk, self._in_local("claims"), self._monotonic, pending)
         return FileView(self._folder, ledger, self.settings, pending)
 
     def _in_local(self, name: str) -> str:
@@ -111,15 +126,22 @@ class FileStore:
 
     def _make_local(self) -> None:
         for folder in (self._local, self._in_local("claims")):
-            with suppress(FileExistsError):
-                os.mkdir(folder)
-            # A link that came with a repository would lead our writes out of the board.
-            if os.path.islink(folder) or not os.path.isdir(folder):
+            self._disk.make_folder(folder)
+            if not self._disk.is_folder(folder):
                 raise OSError(errno.ENOTDIR, f"{folder} is not a folder of its own")
+
+    def _settle_in(self) -> None:
+        """Once a board: its folders reach the disk, then `.gitignore` says that they have."""
         ignore = self._in_local(".gitignore")
-        if not self._disk.exists(ignore):
-            with suppress(FileExistsError):
-                self._disk.write_new(ignore, b"*\n", durable=False)
+        seen = self._disk.seen(ignore)
+        if seen and seen[2]:  # an empty one is the trace of a power cut, and would let git take what is machine-local
+            return
+        if self._durable:
+            self._disk.sync_folder(self._local)
+            self._disk.sync_folder(self.path)
+            with suppress(OSError):  # the folder above may not be ours to open
+                self._disk.sync_folder(os.path.dirname(os.path.abspath(self.path)))
+        write_all(self._disk, [Write(ignore, "*\n")], self._local, durable=self._durable)
 
     def _commit(self, writing: Writing, txn: Txn) -> None:
         """Several task files go through the journal, with their claims: all or none.
@@ -127,9 +149,12 @@ class FileStore:
         One task file is its own commit point. Its claim follows, and is read together with the file if it does not.
         """
         if len(writing.tasks) > 1:
-            self._journal.commit([*writing.tasks, *writing.entries])
+            self.notices += self._journal.commit([*writing.tasks, *writing.entries])
         else:
             write_all(self._disk, writing.tasks, self._local, durable=self._durable)
+            if self._durable and not writing.tasks:
+                # What we answer with may be the work of a process that was killed before it reached the disk.
+                self._disk.sync_folder(self.path)
             self._write_entries(writing)
         if txn.log:
             with suppress(OSError):  # history alone is no reason to call a change that is kept a failure
@@ -143,18 +168,23 @@ class FileStore:
             if not writing.tasks:
                 raise
             raise Unwritable(
-                f"the task is written, but {error.filename or 'its claim'} is not: {error.strerror}",
+                f"the task is written, but its claim may not be: {_told(error)}",
                 next="make room and see that the folder may be written; `taskwall show` tells how the task stands",
             ) from None
 
     def _unwritable(self, error: OSError) -> Unwritable:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         return Unwritable(
-            f"the board {self.path} cannot be written: {error.strerror or error}; nothing was changed",
+            f"the board {self.path} cannot be written: {_told(error)}; nothing was changed",
             next="make room on the disk and repeat the command"
             if full
             else f"allow this process to write in {self.path}",
         )
+
+
+def _told(error: OSError) -> str:
+    """What is wrong, and with which file."""
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
 
 
 def _event(line: str) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ...core.model import Task
     from ..base import Txn
-    from .disk import Disk
+    from .disk import Disk, Signature
     from .view import FileView
 
 
@@ -37,7 +37,7 @@ class Writing:
             path = os.path.join(self._board, task.id + SUFFIX)
             return Write(path, _checked_size(task, encode(new_file(task), indent="  ") + "\n"), exclusive=True)
         path = os.path.join(self._board, self._view.names[task.id])
-        text, raw, old = self._read_again(path, self._view.in_files[task.id])
+        text, raw, old, seen = self._read_again(path, self._view.in_files[task.id])
         if old.status != IN_PROGRESS == task.status and not task.gated:
             self._free[task.id] = free_form(old, raw)
         try:
@@ -49,25 +49,25 @@ class Writing:
                 next=f"rename {kept} in that file by hand, or leave it out of this request",
             ) from None
         patched = patch(text, changes, removed, key_order(task.dialect))
-        return Write(path, _checked_size(task, patched)) if patched != text else None
+        return Write(path, _checked_size(task, patched), seen=seen) if patched != text else None
 
-    def _read_again(self, path: str, seen: Task) -> tuple[str, dict[str, Any], Task]:
+    def _read_again(self, path: str, known: Task) -> tuple[str, dict[str, Any], Task, Signature]:
         """The text, object and task of a file, which is still the one that was seen when the transaction began."""
         try:
-            text, _ = read_text(path, self._disk)
+            text, seen = read_text(path, self._disk)
             raw = parse(text)
             found = read(raw)
         except (OSError, NotPlain, NotStrict, NotATask) as flaw:
             raise Unreadable(
-                f"{path} was changed by another program just now: {flaw}; nothing was written", task=seen.id
+                f"{path} was changed by another program just now: {flaw}; nothing was written", task=known.id
             ) from None
-        if found != seen:
+        if found != known:
             raise Unwritable(
                 f"{path} was changed by another program just now; nothing was written",
-                task=seen.id,
+                task=known.id,
                 next="repeat the command",
             )
-        return text, raw, found
+        return text, raw, found, seen
 
     def _numeric(self, task_id: str) -> bool:
         task = self._txn.get(task_id)

@@ -1,0 +1,57 @@
+"""A thread that keeps a session's claims alive while its process lives, and notices when one was taken over."""
+
+from __future__ import annotations
+
+import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from .board import Board
+
+BEATS_PER_LEASE = 5
+
+
+class Heartbeat:
+    """Beats for everything that `board`'s session holds, by the command line too, five times a lease.
+
+    It never raises. `lost`: a line about each claim that was taken over, until `take_lost` is asked. The board is its
+    own, for it is used by the thread.
+    """
+
+    def __init__(self, board: Board, *, lease: float) -> None:
+        self.board, self.lease = board, lease
+        self._held: set[str] = set()
+        self._lost: list[str] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join(timeout=5)
+
+    def beat(self) -> None:
+        """Renew every lease once."""
+        try:
+            held, superseded = self.board.beat(self._held, ttl=self.lease)
+        except Exception:  # noqa: BLE001 - a board that cannot be written now may be in a moment; the lease gives it time
+            return
+        self._held = held
+        self._lost += superseded
+
+    def take_lost(self) -> list[str]:
+        """What was lost since this was last asked."""
+        lost, self._lost = self._lost, []
+        return lost
+
+    def _run(self) -> None:
+        while not self._stop.wait(60 * self.lease / BEATS_PER_LEASE):
+            self.beat()

@@ -1,0 +1,185 @@
+"""Leases, heartbeats and what ends them: the clock of one boot, a process that vanished, a session that beats."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import Clock, add, ids, open_board, open_store
+
+from taskwall import config, process
+from taskwall.core.errors import AlreadyClaimed, Held, Superseded
+from taskwall.core.model import Actor, Settings
+from taskwall.core.rules import Edit
+from taskwall.heartbeat import Heartbeat
+from taskwall.stores.files import ledger
+
+
+def test_a_process_is_told_from_one_that_vanished_and_one_that_took_its_number():
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    mine = process.this_process()
+    pid, start, namespace = mine.split(":", 2)
+    theirs = f"{child.pid}:{process._start_of(child.pid)}:{namespace}"
+    assert not process.is_gone(mine) and not process.is_gone(theirs)
+    assert process.is_gone(f"{pid}:{int(start) + 1}:{namespace}")
+    child.communicate(b"\n")
+    assert process.is_gone(theirs)
+    assert not process.is_gone(theirs.replace(namespace, "pid:[1]")), "of another container nothing is certain"
+    assert not process.is_gone("")
+
+
+def held_by_child(folder, *, lease):
+    """A claim of a process of its own, which then waits to be killed."""
+    code = """if True:
+        import sys
+        from taskwall import config
+        from taskwall.core.model import Actor
+        location = config.find_board(sys.argv[1], {}, sys.argv[1])
+        board = config.open_board(location, Actor("holder", "s"), beats=True)
+        print(board.claim("t1").row.task.token, flush=True)
+        input()
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout.readline() == "t1#1\n"
+    return child
+
+
+def test_a_killed_holder_is_stale_at_once_and_a_living_one_is_not(tmp_path):
+    store = open_store("files", tmp_path, Clock())
+    board = config.open_board(config.find_board(str(tmp_path), {}, str(tmp_path)), Actor("next", "n"))
+    add(board, "t1")
+    child = held_by_child(tmp_path, lease=15)
+    assert board.get("t1").row.state == "in_progress"
+    with pytest.raises(AlreadyClaimed):
+        board.claim("t1")
+    child.kill(), child.wait()
+    assert board.get("t1").row.state == "stale"
+    taken = board.claim()
+    assert (taken.row.task.token, taken.row.task.attempts) == ("t1#2", 1)
+    assert "taken over from holder, whose lease ran out" in taken.notices[0]
+
+
+def test_a_session_that_beats_keeps_all_its_claims_those_by_hand_too(store, clock):
+    living = open_board(store, "agent", "s1", clock=clock)
+    living.lease = 15
+    add(living, "t1"), add(living, "t2"), add(living, "t3")
+    living.claim("t1")
+    open_board(store, "agent", "s1", clock=clock).claim("t2")
+    open_board(store, "other", "s2", clock=clock).claim("t3")
+    heart = Heartbeat(living, lease=15)
+    for _ in range(10):
+        heart.beat()
+        clock.sleep(minutes=10)
+    assert {living.get(i).row.state for i in ("t1", "t2", "t3")} == {"in_progress"}
+    clock.sleep(minutes=10)
+    assert [living.get(i).row.state for i in ("t1", "t2", "t3")] == ["stale", "stale", "in_progress"]
+    assert heart.take_lost() == []
+
+
+def test_a_claim_that_was_taken_over_is_noticed_by_the_next_beat(store, clock):
+    board, other = open_board(store, "agent", "s1", clock=clock), open_board(store, "other", clock=clock)
+    board.lease = 15
+    add(board, "t1"), add(board, "t2")
+    heart = Heartbeat(board, lease=15)
+    board.claim("t1"), board.claim("t2")
+    heart.beat()
+    board.complete("t2")
+    other.claim("t1", steal=True, reason="too slow")
+    heart.beat()
+    (line,) = heart.take_lost()
+    assert "t1#1 was taken over" in line and "other" in line
+    assert heart.take_lost() == []
+    with pytest.raises(Superseded):
+        board.complete("t1")
+
+
+def test_a_heartbeat_never_raises_and_never_touches_a_task_file(tmp_path, clock):
+    store = open_store("files", tmp_path, clock)
+    board = open_board(store, "agent", clock=clock)
+    add(board, "t1")
+    board.claim("t1", ttl=1)
+    path = tmp_path / ".tasks" / "t1.json"
+    before = (path.read_bytes(), path.stat().st_mtime_ns)
+    heart = Heartbeat(board, lease=1)
+    heart.beat()
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    os.rename(tmp_path / ".tasks", tmp_path / "gone")
+    (tmp_path / ".tasks").write_text("in the way")
+    heart.beat()
+
+
+def test_the_thread_beats_by_itself(tmp_path):
+    store = open_store("files", tmp_path, Clock())
+    store = type(store)(store.path, store.settings)
+    board = open_board(store, "agent")
+    add(board, "t1")
+    board.claim("t1", ttl=0.02)  # 1.2 seconds
+    entry = tmp_path / ".tasks/.local/claims/t1.json"
+    first = json.loads(entry.read_text())["lease"]["until"]
+    with Heartbeat(open_board(store, "agent"), lease=0.02):
+        deadline = time.monotonic() + 20
+        while json.loads(entry.read_text())["lease"]["until"] < first + 0.6 and time.monotonic() < deadline:
+            time.sleep(0.02)
+    assert json.loads(entry.read_text())["lease"]["until"] >= first + 0.6
+    assert board.get("t1").row.task.epoch == 1
+
+
+def test_another_boot_ends_every_lease_but_no_claim_by_hand(tmp_path, clock, monkeypatch):
+    store = open_store("files", tmp_path, clock)
+    board = open_board(store, "agent", clock=clock)
+    add(board, "t1"), add(board, "t2")
+    board.claim("t1", ttl=15), board.claim("t2")
+    monkeypatch.setattr(ledger, "boot_id", lambda: "another boot")
+    assert [board.get(i).row.state for i in ("t1", "t2")] == ["stale", "in_progress"]
+
+
+def test_the_third_lapsed_lease_holds_the_task_and_the_next_write_stores_that(tmp_path, clock):
+    store = open_store("files", tmp_path, clock, Settings(max_attempts=3))
+    board, person = open_board(store, "agent", clock=clock), open_board(store, "user", clock=clock)
+    add(board, "t1", owner="agent")
+    for attempt in range(3):
+        assert board.claim("t1", ttl=1).row.task.attempts == attempt
+        clock.sleep(minutes=2)
+        # the same session would renew its own claim
+        board = open_board(store, "agent", f"session {attempt}", clock=clock)
+    assert board.get("t1").row.state == "held"
+    with pytest.raises(Held):
+        board.claim("t1")
+    stored = json.loads((tmp_path / ".tasks/t1.json").read_text())
+    assert (stored["status"], stored["attempts"]) == ("in_progress", 2)
+    board.update("t1", Edit(note="it hangs every time"))
+    stored = json.loads((tmp_path / ".tasks/t1.json").read_text())
+    assert (stored["status"], stored["attempts"], stored["owner"]) == ("pending", 3, "agent")
+    assert board.get("t1").row.state == "held"
+    assert person.resume("t1").row.state == "ready"
+
+
+def test_completing_after_the_lease_ran_out_is_fine_when_nobody_took_it(store, clock):
+    board = open_board(store, "agent", clock=clock)
+    add(board, "t1")
+    board.claim("t1", ttl=1)
+    clock.sleep(minutes=600)
+    assert board.complete("t1").row.state == "completed"
+
+
+def test_stale_work_comes_after_what_was_never_claimed(store, clock):
+    board, other = open_board(store, "agent", clock=clock), open_board(store, "other", clock=clock)
+    add(board, "t1", priority=0), add(board, "t2", priority=4)
+    board.claim("t1", ttl=1)
+    clock.sleep(minutes=2)
+    assert ids(other.next(2).rows) == ["t2", "t1"]
+
+
+def test_a_plan_with_a_key_is_made_once(store, clock):
+    from taskwall import registry
+
+    board = open_board(store, "agent", clock=clock)
+    plan = {"tasks": [{"ref": "a", "subject": "A"}, {"ref": "b", "subject": "B", "blockedBy": "a"}], "key": "night-1"}
+    first, again = registry.call(board, "create_tasks", plan), registry.call(board, "create_tasks", plan)
+    assert ids(first.rows) == ids(again.rows)
+    assert set(again.already) == set(ids(first.rows))
+    assert board.list().total == 2
