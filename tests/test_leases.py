@@ -175,7 +175,7 @@ def test_stale_work_comes_after_what_was_never_claimed(store, clock):
 
 
 def test_a_plan_with_a_key_is_made_once(store, clock):
-    from taskwall import registry
+    from taskwall import registry, verbs  # noqa: F401 - registers the verbs
 
     board = open_board(store, "agent", clock=clock)
     plan = {"tasks": [{"ref": "a", "subject": "A"}, {"ref": "b", "subject": "B", "blockedBy": "a"}], "key": "night-1"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from taskwall.core.errors import Refused
 from taskwall.core.model import Actor, Settings
 from taskwall.core.rules import Draft
 from taskwall.stores.files import store
+from taskwall.stores.files.disk import write_all
 from taskwall.stores.files.store import FileStore
 
 FAST = Settings(durability="fast")
@@ -109,10 +111,18 @@ def no_lock(path, deadline=0.0):
     yield lambda: True
 
 
+def own_scratch(folder):
+    path = os.path.join(folder, ".local", f"scratch-{os.getpid()}")
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
 def main():
     work, folder, name, count, *bug = sys.argv[1:]
     if bug == ["no-lock"]:
         store.lock = no_lock
+        # Two writers would else trip over each other's unfinished parts, which hides that both were let in.
+        store.write_all = lambda disk, writes, _, durable: write_all(disk, writes, own_scratch(folder), durable=durable)
     board = board_of(folder, name)
     act = Recorder(int(count), bool(bug))
     print("ready", flush=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from crowd import claim_hot, crowd, make_board
 
-TASKS, PROCESSES = 12, 8
+TASKS = 8
 
 
 def violations(operations):
@@ -41,8 +42,15 @@ def test_epochs_follow_the_clock_quickly(tmp_path, figure):
 
 @pytest.mark.slow
 def test_epochs_follow_the_clock_in_twenty_thousand_operations(tmp_path, figure):
-    done, _ = crowd(claim_hot, make_board(tmp_path / "board", TASKS), PROCESSES, 20_000)
-    figure("linearizability: epochs against the clock", tried=len(done), bad=violations(done), at_least=20_000)
+    # Several boards at once, because the processes of one wait for each other most of the time.
+    with ThreadPoolExecutor() as pool:
+        runs = [
+            pool.submit(crowd, claim_hot, make_board(tmp_path / f"board-{processes}", TASKS), processes, operations)
+            for processes, operations in ((2, 8_000), (3, 7_000), (6, 5_000))
+        ]
+    histories = [run.result()[0] for run in runs]
+    bad = [violation for done in histories for violation in violations(done)]
+    figure("linearizability: epochs against the clock", tried=sum(map(len, histories)), bad=bad, at_least=20_000)
 
 
 def test_without_the_lock_epochs_contradict_each_other(tmp_path):
@@ -52,6 +60,6 @@ def test_without_the_lock_epochs_contradict_each_other(tmp_path):
 
 @pytest.mark.slow
 def test_without_the_lock_epochs_contradict_the_clock_by_the_hundreds(tmp_path):
-    done, _ = crowd(claim_hot, make_board(tmp_path / "board", TASKS), PROCESSES, 4_000, bug="no-lock")
-    found = violations(done)
-    assert len(found) > 100 and {kind for _, kind, _ in found} >= {"epochs", "time"}, len(found)
+    done, _ = crowd(claim_hot, make_board(tmp_path / "board", TASKS), 8, 6_000, bug="no-lock")
+    found = Counter(kind for _, kind, _ in violations(done))
+    assert found["epochs"] > 100 and found["time"], found

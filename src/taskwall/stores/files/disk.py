@@ -69,6 +69,8 @@ class Disk:
             fd = os.open(path, _READ)
         except FileNotFoundError:
             raise
+        except NotADirectoryError as error:  # above it lies a file: nothing has this name either
+            raise FileNotFoundError(error.errno, error.strerror, path) from None
         except OSError as error:
             if os.path.islink(path):
                 raise NotPlain("a symbolic link") from None
