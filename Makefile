@@ -3,7 +3,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-fast prove check setup wheel clean
+.PHONY: conformance demo test test-fast prove bench check setup wheel clean
 .DEFAULT_GOAL := test
 
 setup: $(READY)
@@ -23,6 +23,16 @@ test-fast: $(READY)
 
 prove: $(READY)
 	$(PY) -m pytest tests/proof -rs
+
+# The official MCP client and the MCP inspector (npm) against our server; outside CI, for both are large.
+conformance: $(READY)
+	@test -x .venv-conformance/bin/python || $(PY) -m venv .venv-conformance
+	@.venv-conformance/bin/python -m pip install -q --disable-pip-version-check 'mcp>=2.3'
+	.venv-conformance/bin/python tests/conformance/mcp_client.py $(VENV)/bin/taskwall
+	tests/conformance/inspector $(VENV)/bin/taskwall
+
+bench: $(READY)
+	@$(PY) tests/test_guidance.py
 
 check: $(READY)
 	$(VENV)/bin/ruff format --check src tests

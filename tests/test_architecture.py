@@ -20,13 +20,13 @@ LAYERS = [
     {"core.rules.deciding", "core.rules.ending"},
     {"core.rules.claiming"},
     {"core.rules"},
-    {"results", "proof", "process"},
+    {"results", "proof", "process", "lengths"},
     {"stores"},
     {"board"},
     {"config", "registry", "render"},
     {"verbs", "envelope", "heartbeat"},
-    {"agent"},
-    {"demo"},
+    {"agent", "interop"},
+    {"demo", "selftest"},
     {"faces"},
 ]
 """From the ground up: a module imports only what is named in a lower line, or its own package."""

@@ -10,7 +10,8 @@ import pytest
 from conftest import Clock, add, ids, open_board, open_store
 
 from taskwall import config, process
-from taskwall.core.errors import AlreadyClaimed, Held, Superseded
+from taskwall.board import Board
+from taskwall.core.errors import AlreadyClaimed, Held, NotOwner, Superseded
 from taskwall.core.model import Actor, Settings
 from taskwall.core.rules import Edit
 from taskwall.heartbeat import Heartbeat
@@ -183,3 +184,32 @@ def test_a_plan_with_a_key_is_made_once(store, clock):
     assert ids(first.rows) == ids(again.rows)
     assert set(again.already) == set(ids(first.rows))
     assert board.list().total == 2
+
+
+def test_a_session_that_leaves_shortens_its_leases_but_not_those_that_another_process_beats(store, clock):
+    gone, stays = (Board(store, Actor("agent", "s", process=name), lease=15, clock=clock) for name in ("gone", "stays"))
+    add(gone, "t1"), add(gone, "t2"), add(gone, "t3")
+    gone.claim("t1"), stays.claim("t2"), open_board(store, "other", clock=clock).claim("t3", ttl=15)
+    gone.leave(ttl=2)
+    assert [(c.ttl, c.process) for i in ("t1", "t2") if (c := store.read().claim(i))] == [(2, ""), (15, "stays")]
+    clock.sleep(minutes=3)
+    assert [gone.get(i).row.state for i in ("t1", "t2", "t3")] == ["stale", "in_progress", "in_progress"]
+
+
+def test_a_sub_agents_claim_is_still_its_sessions_and_is_given_back_apart(store, clock):
+    session, other = open_board(store, "agent", "s", clock=clock), open_board(store, "agent", "s2", clock=clock)
+    for id in ("t1", "t2", "t3"):
+        add(session, id)
+        session.claim(id)
+    session.attribute("t2#1", "a1"), session.attribute("t3#1", "a2")
+    assert [store.read().claim(i).session for i in ("t1", "t2", "t3")] == ["s", "s/a1", "s/a2"]
+    other.attribute("t1#1", "a9")  # a token of another session moves nothing
+    assert store.read().claim("t1").session == "s"
+    with pytest.raises(NotOwner):
+        other.complete("t2")
+    session.complete("t2")
+    assert ids(session.release_session("s/a2").rows) == ["t3"]
+    assert ids(session.release_session("s").rows) == ["t1"]
+    session.claim("t1"), session.attribute("t1#2", "a1")
+    assert ids(session.release_session("s").rows) == []
+    assert ids(session.release_session("s", agents=True).rows) == ["t1"]

@@ -17,6 +17,7 @@ from .proof import find_products
 from .results import (
     Changed,
     Created,
+    Digest,
     Graph,
     History,
     Listing,
@@ -110,13 +111,14 @@ class Board:
 
         Raises NothingActionable, WaitingOnPerson or Unreadable when there is none.
         """
-        now = self._now()
         ttl = self.lease if ttl is None else ttl
         if name:
             return self._change(
                 "claim",
                 name,
-                lambda txn, task, _: rules.claim(txn, self.actor, task, now, ttl=ttl, steal=steal, reason=reason),
+                lambda txn, task, _: rules.claim(
+                    txn, self.actor, task, self._now(), ttl=ttl, steal=steal, reason=reason
+                ),
             )
         # Chosen before the lock and looked at again under it, so that others need not wait for the choice.
         chosen = [task.id for task in actionable(self.store.read(), self.actor)[:CANDIDATES]]
@@ -125,7 +127,7 @@ class Board:
             best = next(still, None) or next(iter(actionable(txn, self.actor)), None)
             if best is None:
                 raise _nothing(txn, self.actor)
-            return self._apply("claim", txn, rules.claim(txn, self.actor, best, now, ttl=ttl, anew=True))
+            return self._apply("claim", txn, rules.claim(txn, self.actor, best, self._now(), ttl=ttl, anew=True))
 
     def complete(self, name: str, *, result: str = "", products: Sequence[str] = ()) -> Changed:
         """Complete a task, when what it promised exists. `products` are promised and verified now."""
@@ -150,10 +152,12 @@ class Board:
             ),
         )
 
-    def release_session(self, session: str, *, reason: str = "", failed: bool = False) -> Released:
-        """Give back everything that a session of any actor holds."""
+    def release_session(
+        self, session: str, *, reason: str = "", failed: bool = False, agents: bool = False
+    ) -> Released:
+        """Give back everything that a session of any actor holds. agents: what its sub-agents hold, too."""
         with self.store.write() as txn:
-            held = sorted((t for t in txn if t.status == IN_PROGRESS and _is_of(txn, t, session)), key=age)
+            held = sorted((t for t in txn if t.status == IN_PROGRESS and _is_of(txn, t, session, agents)), key=age)
             for task in held:
                 claim = txn.claim(task.id)
                 assert claim is not None
@@ -168,6 +172,19 @@ class Board:
             for claim in renewed:
                 txn.record(claim)
             return {f"{claim.task}#{claim.epoch}" for claim in renewed}, list(lost)
+
+    def leave(self, *, ttl: float) -> None:
+        """Let the leases of all that this session holds run out after so many minutes: its process ends now."""
+        with self.store.write() as txn:
+            for claim in rules.leave(txn, self.actor, ttl):
+                txn.record(claim)
+
+    def attribute(self, name: str, agent: str) -> None:
+        """Record that a sub-agent made this claim of the session, so that its end can give back just that."""
+        with self.store.write() as txn:
+            task, epoch = _locate(txn, name)
+            for claim in rules.attribute(txn, self.actor, task, epoch, agent):
+                txn.record(claim)
 
     def heartbeat(self, name: str, *, ttl: float | None = None) -> Changed:
         """Renew the lease of a claim."""
@@ -287,6 +304,10 @@ class Board:
             waiting=who_must_act(view) if not page else Offer.__defaults__["waiting"],
         )
 
+    def digest(self) -> Digest:
+        """The board at a glance, for a session that begins or goes on."""
+        return Digest.of(self.store.read(), self.actor)
+
     def why(self, name: str) -> Why:
         """The chain of reasons down to who must act."""
         view = self.store.read()
@@ -352,9 +373,11 @@ MAX_DIGITS = 15
 """How many digits the epoch of a token may have."""
 
 
-def _is_of(view: View, task: Task, session: str) -> bool:
+def _is_of(view: View, task: Task, session: str, agents: bool) -> bool:
     claim = view.claim(task.id)
-    return claim is not None and claim.open and claim.epoch == task.epoch and claim.session == session
+    if claim is None or not claim.open or claim.epoch != task.epoch:
+        return False
+    return claim.session == session or (agents and claim.session.startswith(f"{session}/"))
 
 
 def _matches(task_id: str, pattern: str) -> bool:
@@ -377,5 +400,9 @@ def _nothing(view: View, actor: Actor) -> Refused:
     refusals = {"waiting_on_person": WaitingOnPerson, "unreadable": Unreadable}
     refusal = refusals.get(waiting.code, NothingActionable)
     by = tuple(dict.fromkeys(who for who, _ in (*waiting.decisions, *waiting.holders, *waiting.reserved)))
-    text = f"nothing is actionable for {actor.name}\n" + "\n".join(waiting.lines())
-    return refusal(text, by=by, next="wait for them; `taskwall next` (next_actionable) asks again")
+    return refusal(
+        f"nothing is actionable for {actor.name}",
+        lines=waiting.lines(),
+        by=by,
+        next="wait for them; `taskwall next` (next_actionable) asks again",
+    )

@@ -7,7 +7,7 @@ import os
 
 from .board import Board
 from .core.errors import Invalid, Unwritable
-from .core.model import Actor, Settings, checked_line
+from .core.model import PERSONS, Actor, Settings, checked_line
 from .core.record import Record
 from .process import this_process
 from .stores.files.dialects import read
@@ -205,12 +205,26 @@ CLIENTS = (
 )
 
 
-def find_actor(given: str | None, env: Mapping[str, str], default: str = "user") -> Actor:
-    """Who acts: `--as`, `$TASKWALL_ACTOR`, a known agent's environment, else `default`; and in which session."""
+def announced_name(client: str) -> str:
+    """The name under which a client's agent acts: what it calls itself, short where its shell is known by that."""
+    name = "-".join("".join(c if c.isalnum() or c in "._" else " " for c in client.lower()).split())[:MAX_NAME]
+    known = (short for _, short, _ in CLIENTS if name == short or name.startswith(f"{short}-"))
+    # A program that calls itself `user` is no person.
+    return next(known, "agent" if not name or name in PERSONS else name)
+
+
+MAX_NAME = 40
+
+
+def find_actor(given: str | None, env: Mapping[str, str], default: str = "user", session: str = "") -> Actor:
+    """Who acts: `--as`, `$TASKWALL_ACTOR`, a known agent's environment, else `default`.
+
+    In which session: `$TASKWALL_SESSION`, the agent's own, else `session`, else one that is called like the actor.
+    """
     client = next(((name, env.get(session, "")) for mark, name, session in CLIENTS if env.get(mark)), None)
     chosen = given or env.get("TASKWALL_ACTOR") or (client[0] if client and default == "user" else "")
     name = checked_line(chosen or default, "the actor's name")
-    session = env.get("TASKWALL_SESSION") or (client[1] if client else "") or name
+    session = env.get("TASKWALL_SESSION") or (client[1] if client else "") or session or name
     return Actor(name, checked_line(session, "the session"), named=bool(chosen) or default != "user")
 
 
@@ -260,7 +274,7 @@ def open_board(location: Location, actor: Actor, *, make: bool = False, beats: b
         if not make and not os.path.isdir(location.path):
             raise Invalid(
                 f"there is no board: {location.path} does not exist ({location.why})",
-                next="make one with `taskwall init`, or name one: --board PATH",
+                next="make one with `taskwall init`, or by adding a task (create_task), or name one: --board PATH",
             )
         make_board(location)
     settings = read_settings(location.path)

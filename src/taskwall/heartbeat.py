@@ -29,14 +29,22 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Beat from now on."""
+        self._thread.start()
+
+    def stop(self, seconds: float = 5) -> None:
+        """Beat no more; a beat that is under way is given so many seconds to end."""
         self._stop.set()
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=seconds)
 
     def beat(self) -> None:
         """Renew every lease once."""
@@ -53,5 +61,6 @@ class Heartbeat:
         return lost
 
     def _run(self) -> None:
+        self.beat()  # a session that goes on under a new process finds its leases short
         while not self._stop.wait(60 * self.lease / BEATS_PER_LEASE):
             self.beat()

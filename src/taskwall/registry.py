@@ -46,7 +46,10 @@ class Param(Record):
 
 
 class Verb(Record):
-    """Everything that a face must know of a verb. agents: the parameters that agents are shown, None for no tool."""
+    """Everything that a face must know of a verb. agents: the parameters that agents are shown, None for no tool.
+
+    repeatable: a second call with the same arguments changes nothing more. destroys: it may end what others count on.
+    """
 
     name: str
     run: Callable[..., Answer]
@@ -55,12 +58,21 @@ class Verb(Record):
     agents: tuple[str, ...] | None
     writes: bool
     makes_board: bool
+    repeatable: bool = False
+    destroys: bool = False
 
 
 VERBS: dict[str, Verb] = {}
 
 
-def verb(*, agents: str | None = None, writes: bool = True, makes_board: bool = False) -> Callable[[Any], Any]:
+def verb(
+    *,
+    agents: str | None = None,
+    writes: bool = True,
+    makes_board: bool = False,
+    repeatable: bool = False,
+    destroys: bool = False,
+) -> Callable[[Any], Any]:
     """Register a function as the verb of its name. Its docstring describes it, then each parameter: `name: text`."""
 
     def register(function: Any) -> Any:
@@ -72,8 +84,9 @@ def verb(*, agents: str | None = None, writes: bool = True, makes_board: bool = 
             Param(name, public_name(name), _kind(function, name), name not in optional, docs[name]) for name in names
         )
         shown = tuple(agents.split()) if agents is not None else None
+        words = " ".join(doc.split())
         VERBS[function.__name__] = Verb(
-            function.__name__, function, params, " ".join(doc.split()), shown, writes, makes_board
+            function.__name__, function, params, words, shown, writes, makes_board, repeatable, destroys
         )
         return function
 
@@ -102,6 +115,16 @@ def tools(names: tuple[str, ...] | None = None) -> list[dict[str, Any]]:
     """The tools offered to agents, in the schema dialect that every client accepts; all ten when no names are given."""
     chosen = [VERBS[name] for name in names] if names else [v for v in VERBS.values() if v.agents is not None]
     return [{"name": v.name, "description": v.doc, "inputSchema": schema(v)} for v in chosen]
+
+
+def hints(verb: Verb) -> dict[str, bool]:
+    """What a client may assume of a tool before it calls it. No tool reaches beyond the board: no open world."""
+    return {
+        "readOnlyHint": not verb.writes,
+        "destructiveHint": verb.destroys,
+        "idempotentHint": verb.repeatable or not verb.writes,
+        "openWorldHint": False,
+    }
 
 
 def schema(verb: Verb) -> dict[str, Any]:

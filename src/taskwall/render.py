@@ -10,9 +10,11 @@ import re
 
 from .core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, STATUSES
 from .core.state import BROKEN, HELD, STALE, WAITING
+from .lengths import clipped, shortened, tokens
 from .results import (
     Changed,
     Created,
+    Digest,
     Graph,
     History,
     Listing,
@@ -20,6 +22,7 @@ from .results import (
     Place,
     Released,
     Row,
+    SetUp,
     Shown,
     Why,
     stored,
@@ -58,6 +61,31 @@ def safe(text: str, *, lines: bool = False) -> str:
 def text(answer: Answer) -> str:
     """An answer as lines of text, for models and pipes. Whatever a line forgot to escape is escaped here."""
     return safe("\n".join(_LINES[type(answer)](answer)), lines=True)
+
+
+def fitted(answer: Answer, most: int) -> str:
+    """An answer in at most `most` characters: a list says first how long it is and gives up its last rows."""
+    lines = text(answer).split("\n")
+    if isinstance(answer, (Listing, Offer)) and answer.rows:
+        lines = [line(row) for row in answer.rows]
+        while len(lines) > 1 and sum(map(len, lines)) + len(lines) + MAX_COUNTS > most:
+            del lines[-1]
+        lines.insert(0, _counts(answer, len(lines)))
+    return shortened(safe("\n".join(lines), lines=True), most)
+
+
+MAX_COUNTS = 200
+"""How long the first line of a list may be."""
+
+
+def _counts(answer: Listing | Offer, shown: int) -> str:
+    """How many tasks there are, how many of them are shown, and how to see the others."""
+    total = len(answer.rows) + answer.more
+    words = [f"{shown} of {total} tasks" if shown < total else f"{total} task{'s' * (total > 1)}"]
+    if isinstance(answer, Listing):
+        words += [f"{answer.finished} finished"] if answer.finished else []
+        words += [f"the next ones: list_tasks with after={answer.rows[shown - 1].task.id}"] if shown < total else []
+    return ", ".join(words)
 
 
 def refusal(error: Refused) -> str:
@@ -229,7 +257,7 @@ def _shown(answer: Shown) -> list[str]:
             else []
         )
     lines += [f"- {safe(i)}: does not exist" for i in answer.missing]
-    told = (f"- {n['at'][:16]} {safe(n['by'])}: {safe(n['text'], lines=True)}" for n in task.notes)
+    told = (f"- {safe(n['at'][:16])} {safe(n['by'])}: {safe(n['text'], lines=True)}" for n in task.notes)
     lines += ["Notes:", *(note.replace("\n", "\n  ") for note in told)] if task.notes else []
     lines += _section("Completing it would unblock:", answer.would_unblock)
     return lines + [f"notice: {safe(notice)}" for notice in task.notices]
@@ -277,10 +305,9 @@ def _history(answer: History) -> list[str]:
     known = ("at", "by", "session", "verb", "task")
     lines = []
     for event in answer.events:
-        more = " ".join(f"{safe(str(key))}={_value(value)}" for key, value in event.items() if key not in known)
-        lines.append(
-            f"{event['at']} {safe(str(event.get('by')))} {event['verb']} {safe(str(event.get('task')))} {more}".rstrip()
-        )
+        told = [safe(str(event.get(key))) for key in ("at", "by", "verb", "task")]
+        told += [f"{safe(str(key))}={_value(value)}" for key, value in event.items() if key not in known]
+        lines.append(" ".join(told))
     earlier = [f"… {answer.more} earlier"] if answer.more else []
     return earlier + lines or ["Nothing is recorded here."]
 
@@ -295,15 +322,53 @@ def _graph(answer: Graph) -> list[str]:
     return lines + ([f"{answer.finished} finished"] if answer.finished else [])
 
 
+def _digest(answer: Digest) -> list[str]:
+    """Whatever the board holds, at most about 550 tokens."""
+    counts = ", ".join(f"{number} {name}" for name, number in answer.counts)
+    held = [f"- {row.task.token}: {safe(row.task.subject)}{_lapsed(row)}" for row in answer.held]
+    lines = [f"The board now: {counts or 'no tasks'}."]
+    lines += _bounded("You hold:", held, 180, 0) or ["You hold nothing."]
+    lines += [f"Others hold {answer.others}."] if answer.others else []
+    if answer.counts:
+        lines += _bounded("Next:", [*map(line, answer.next)], 160, answer.more) or ["Next: nothing is actionable."]
+    return lines + _bounded("Who must act:", [f"- {safe(end)}" for end in answer.waiting.lines()], 120, 0)
+
+
+def _lapsed(row: Row) -> str:
+    return " [its lease ran out]" if row.state == STALE else ""
+
+
+def _bounded(title: str, items: Sequence[str], most: int, more: int) -> list[str]:
+    """A section of at most so many tokens, each line at most half of them. more: items that were left out before."""
+    lines = [clipped(item, most // 2) for item in items]
+    while len(lines) > 1 and sum(map(tokens, lines)) > most:
+        del lines[-1]
+    more += len(items) - len(lines)
+    return [title, *lines, *([f"… {more} more"] if more else [])] if items else []
+
+
 def _place(answer: Place) -> list[str]:
     if answer.made:
-        return [
+        first = [
             f"Made {safe(answer.path)} ({answer.why})",
             'Next: `taskwall add "a first task"`, or `taskwall plan FILE`',
         ]
+        names = ", ".join(answer.clients)
+        return first + ([f"`taskwall setup` makes coding agents use it ({names})"] if names else [])
     there = "" if answer.exists else " (does not exist yet)"
     lines = [f"board: {safe(answer.path)}{there}", f"because: {answer.why}"]
     return [*lines, f"actor: {safe(answer.actor)}", f"session: {safe(answer.session)}"]
+
+
+def _set_up(answer: SetUp) -> list[str]:
+    names, files = ", ".join(answer.clients), ", ".join(map(safe, answer.files))
+    if not files:
+        said = f"Nothing to {answer.action} for {names}: all is as it should be."
+    elif answer.done:
+        said = f"{'Removed' if answer.action == 'remove' else 'Set up'} for {names}: {files} changed"
+    else:
+        said = f"Not as set up: {files}" if answer.action == "check" else f"Nothing was written. --yes changes: {files}"
+    return [*filter(None, [answer.diff.rstrip("\n")]), *map(safe, answer.notes), said]
 
 
 def mermaid(answer: Graph) -> str:
@@ -328,5 +393,7 @@ _LINES: dict[type, Callable[[Any], list[str]]] = {
     Why: _why,
     History: _history,
     Graph: _graph,
+    Digest: _digest,
     Place: _place,
+    SetUp: _set_up,
 }

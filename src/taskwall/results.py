@@ -5,14 +5,14 @@ from __future__ import annotations
 from .core.errors import EXITS
 from .core.model import ALWAYS, DEFAULT_PRIORITY, IN_PROGRESS, KEYS
 from .core.record import Record
-from .core.state import Waiting, open_waits, reservation, state
+from .core.state import STATES, Waiting, actionable, open_waits, reservation, state, who_must_act
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-    from .core.model import Task
+    from .core.model import Actor, Task
     from .core.state import Reason
     from .core.view import View
 
@@ -112,6 +112,41 @@ class Offer(Answer):
         return 0 if self.rows or not self.open else EXITS[self.waiting.code]
 
 
+class Digest(Answer):
+    """The board at a glance: how many tasks are in which state, what this session holds, what is next, who must act.
+
+    others: how many tasks others hold. more: how many may be started beside those in `next`.
+    """
+
+    counts: tuple[tuple[str, int], ...]
+    held: tuple[Row, ...]
+    others: int
+    next: tuple[Row, ...]
+    more: int
+    waiting: Waiting
+
+    @classmethod
+    def of(cls, view: View, actor: Actor) -> Digest:
+        """What this actor should know of the board."""
+        found = [state(view, task).name for task in view]
+        held = view.held_by(actor)
+        startable = actionable(view, actor)
+        waiting = who_must_act(view)
+        mine = {task.id for task in held}
+        return cls(
+            tuple((name, found.count(name)) for name in STATES if name in found),
+            rows(view, held),
+            sum(task.status == IN_PROGRESS for task in view) - len(held),
+            rows(view, startable[:NEXT]),
+            max(0, len(startable) - NEXT),
+            waiting.replace(holders=tuple(end for end in waiting.holders if end[1] not in mine)),
+        )
+
+
+NEXT = 3
+"""How many startable tasks a digest names."""
+
+
 class Step(Record):
     """One link of a chain of reasons: a task, at `depth` waits from the one that was asked about."""
 
@@ -182,6 +217,25 @@ class Place(Answer):
     made: bool
     actor: str
     session: str
+    clients: tuple[str, ...] = ()  # coding agents that `setup` would set up
+
+
+class SetUp(Answer):
+    """What set-up of clients changes: to set them up, to remove that, or to check it. files: those concerned.
+
+    done: they were written just now.
+    """
+
+    action: str
+    clients: tuple[str, ...]
+    files: tuple[str, ...]
+    diff: str
+    notes: tuple[str, ...] = ()
+    done: bool = False
+
+    @property
+    def exit(self) -> int:
+        return 0 if self.done or not self.files else EXITS["check_failed"]
 
 
 def stored(task: Task) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def claim_task(
     return board.claim(task_id or None, ttl=ttl, steal=steal, reason=reason)
 
 
-@verb(agents="task_id result")
+@verb(agents="task_id result", repeatable=True)
 def complete_task(board: Board, task_id: str, result: str = "", products: list[str] | None = None) -> Answer:
     """Complete a task that you claimed; says what this unblocked.
 
@@ -147,7 +147,7 @@ def complete_task(board: Board, task_id: str, result: str = "", products: list[s
     return board.complete(task_id, result=result, products=tuple(products or ()))
 
 
-@verb(agents="task_id reason failed")
+@verb(agents="task_id reason failed", repeatable=True)
 def release_task(board: Board, task_id: str = "", reason: str = "", failed: bool = False, session: str = "") -> Answer:
     """Give back a claimed task.
 
@@ -229,7 +229,7 @@ def ask_person(board: Board, task_id: str, question: str, options: list[str] | N
     return board.ask(task_id, question, tuple(options or ()))
 
 
-@verb()
+@verb(repeatable=True)
 def answer(board: Board, task_id: str, text: str) -> Answer:
     """Answer a decision that waits for you, a person; says which tasks this unblocked.
 
@@ -249,7 +249,7 @@ def hold(board: Board, task_id: str, reason: str = "") -> Answer:
     return board.hold(task_id, reason)
 
 
-@verb()
+@verb(repeatable=True)
 def resume(board: Board, task_id: str) -> Answer:
     """Lift a hold and forget failed attempts. Only a person may.
 
@@ -258,7 +258,7 @@ def resume(board: Board, task_id: str) -> Answer:
     return board.resume(task_id)
 
 
-@verb()
+@verb(repeatable=True, destroys=True)
 def cancel(board: Board, task_id: str, cascade: bool = False, drop_edges: bool = False) -> Answer:
     """Cancel an open task. When open tasks wait for it, say what becomes of them.
 
@@ -269,7 +269,7 @@ def cancel(board: Board, task_id: str, cascade: bool = False, drop_edges: bool =
     return board.cancel(task_id, cascade=cascade, drop_edges=drop_edges)
 
 
-@verb()
+@verb(repeatable=True)
 def reopen(board: Board, task_id: str) -> Answer:
     """Take a finished task back to pending; names the tasks that relied on it.
 
@@ -278,7 +278,7 @@ def reopen(board: Board, task_id: str) -> Answer:
     return board.reopen(task_id)
 
 
-@verb()
+@verb(repeatable=True)
 def heartbeat(board: Board, task_id: str, ttl: float | None = None) -> Answer:
     """Renew the lease of a claim.
 

@@ -39,7 +39,7 @@ def contend(folder, figure, shares):
 
 
 def test_contended_claims_are_granted_once_quickly(tmp_path, figure):
-    contend(tmp_path, figure, {2: 100, 8: 160})
+    contend(tmp_path, figure, {2: 60, 8: 80})
 
 
 @pytest.mark.slow

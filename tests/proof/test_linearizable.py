@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from crowd import claim_hot, crowd, make_board
 
-TASKS = 8
+TASKS = 6
 
 
 def violations(operations):
@@ -36,8 +36,8 @@ def violations(operations):
 
 
 def test_epochs_follow_the_clock_quickly(tmp_path, figure):
-    done, _ = crowd(claim_hot, make_board(tmp_path / "board", TASKS), 4, 240)
-    figure("linearizability: epochs against the clock, quick", tried=len(done), bad=violations(done), at_least=240)
+    done, _ = crowd(claim_hot, make_board(tmp_path / "board", TASKS), 4, 120)
+    figure("linearizability: epochs against the clock, quick", tried=len(done), bad=violations(done), at_least=120)
 
 
 @pytest.mark.slow
@@ -54,12 +54,12 @@ def test_epochs_follow_the_clock_in_twenty_thousand_operations(tmp_path, figure)
 
 
 def test_without_the_lock_epochs_contradict_each_other(tmp_path):
-    done, _ = crowd(claim_hot, make_board(tmp_path / "board", TASKS), 4, 400, bug="no-lock")
+    done, _ = crowd(claim_hot, make_board(tmp_path / "board", TASKS), 4, 240, bug="no-lock")
     assert violations(done), "the detector sees nothing"
 
 
 @pytest.mark.slow
-def test_without_the_lock_epochs_contradict_the_clock_by_the_hundreds(tmp_path):
-    done, _ = crowd(claim_hot, make_board(tmp_path / "board", TASKS), 8, 6_000, bug="no-lock")
+def test_without_the_lock_epochs_contradict_the_clock_by_the_dozens(tmp_path):
+    done, _ = crowd(claim_hot, make_board(tmp_path / "board", TASKS), 8, 3_000, bug="no-lock")
     found = Counter(kind for _, kind, _ in violations(done))
-    assert found["epochs"] > 100 and found["time"], found
+    assert found["epochs"] > 50 and found["time"], found

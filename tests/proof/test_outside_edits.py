@@ -24,7 +24,9 @@ from taskwall.stores.files.store import FileStore
 GIT_ENV = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
-    **{f"GIT_{who}_{what}": text for who in ("AUTHOR", "COMMITTER") for what, text in (("NAME", "t"), ("EMAIL", "t@t"))},
+    **{
+        f"GIT_{who}_{what}": text for who in ("AUTHOR", "COMMITTER") for what, text in (("NAME", "t"), ("EMAIL", "t@t"))
+    },
 }
 
 
@@ -357,7 +359,7 @@ def two_machines(folder, name="far-agent"):
     git(here.path, "push", "-q")
     git(far.path, "pull", "-q")
     refused("already_claimed", far.board("bob").claim, "t")
-    assert far.board(name).claim("t", steal=True, reason="the other machine is off").row.task.epoch == 2 or True
+    assert far.board(name).claim("t", steal=True, reason="the other machine is off").row.task.epoch == 2
     far.commit("taken over there")
     git(far.path, "push", "-q")
     git(here.path, "pull", "-q")
@@ -439,7 +441,12 @@ def test_outside_edits_quickly(tmp_path, figure):
 
 @pytest.mark.slow
 def test_outside_edits_of_every_kind_while_claims_are_held(tmp_path, figure):
-    figure("outside edits and git while claims are held", tried=len(SCENARIOS), bad=faults(SCENARIOS, tmp_path), at_least=18)
+    figure(
+        "outside edits and git while claims are held",
+        tried=len(SCENARIOS),
+        bad=faults(SCENARIOS, tmp_path),
+        at_least=18,
+    )
 
 
 # The same scenarios find each of these when it is put in

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from .. import render
-from ..core.model import IN_PROGRESS
-from ..core.state import STATES, state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,28 +36,12 @@ WORK_OFF = (
 GOES_ON = "The run was interrupted and goes on now. What you held was given back unless it is listed below."
 UNKNOWN = "The run was interrupted during this call; whether it took effect is unknown. Check before you repeat it."
 
-MAX_HELD = 5
-
 
 def opening(board: Board, goal: str | None, workspace: str) -> str:
     """The first message of a user: the goal, then the board as it is now."""
-    return f"Goal: {goal or WORK_OFF}\n\nYour files are under {workspace}\n\n{digest(board)}"
+    return f"Goal: {goal or WORK_OFF}\n\nYour files are under {workspace}\n\n{render.text(board.digest())}"
 
 
 def going_on(board: Board, goal: str | None) -> str:
     """The message with which an interrupted run goes on."""
-    return f"{GOES_ON}\n\n{f'Goal: {goal}' if goal else 'Go on with the goal.'}\n\n{digest(board)}"
-
-
-def digest(board: Board) -> str:
-    """The board in a few lines: how many tasks in which state, what this session holds, the next three."""
-    view = board.store.read()
-    counts = Counter(state(view, task).name for task in view)
-    held = [f"- {task.id}: {render.safe(task.subject)}" for task in view.held_by(board.actor)]
-    others = sum(task.status == IN_PROGRESS for task in view) - len(held)
-    lines = [
-        f"The board now: {', '.join(f'{counts[name]} {name}' for name in STATES if counts[name]) or 'no tasks'}.",
-        *(["You hold:", *held[:MAX_HELD]] if held else ["You hold nothing."]),
-        *([f"Others hold {others}."] if others else []),
-    ]
-    return "\n".join([*lines, "Next:", render.text(board.next(3))] if counts else lines)
+    return f"{GOES_ON}\n\n{f'Goal: {goal}' if goal else 'Go on with the goal.'}\n\n{render.text(board.digest())}"

@@ -35,6 +35,9 @@ class RunLog:
         self.id, self.header, self.messages = run_id, header, messages
         self.path = os.path.join(runs, run_id + SUFFIX)
         self.folder = os.path.join(runs, run_id)
+        # A link that came with a repository would lead what we write out of the board.
+        if link := next((path for path in (runs, self.folder, self.path) if os.path.islink(path)), None):
+            raise Invalid(f"{link} is a symbolic link", next="look at what put it there")
         os.makedirs(self.folder, exist_ok=True)
 
     @classmethod
@@ -97,7 +100,7 @@ class RunLog:
 def _run_ids(runs: str) -> list[str]:
     """The runs of a board, the one that was active last first."""
     with contextlib.suppress(FileNotFoundError):
-        logs = [entry for entry in os.scandir(runs) if entry.name.endswith(SUFFIX)]
+        logs = [e for e in os.scandir(runs) if e.name.endswith(SUFFIX) and e.is_file(follow_symlinks=False)]
         logs.sort(key=lambda entry: (entry.stat().st_mtime_ns, entry.name), reverse=True)
         return [entry.name.removesuffix(SUFFIX) for entry in logs]
     return []
@@ -114,8 +117,8 @@ def _read(path: str) -> tuple[dict[str, Any], list[Message]]:
                 continue
             if not isinstance(entry, dict):
                 continue
-            if "message" in entry:
+            if isinstance(entry.get("message"), dict):
                 messages.append(entry["message"])
             elif "run" in entry:
-                header = entry
+                header = {key: value for key, value in entry.items() if isinstance(value, str)}
     return header, messages

@@ -17,6 +17,10 @@ Refused
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 EXITS = {
     "invalid": 2,
     "unknown_task": 3,
@@ -48,17 +52,27 @@ EXITS = {
 class Refused(Exception):
     """A request that was not carried out; nothing was written.
 
-    message: what was refused and why, for people and models. task: the id it is about. by: ids or actors in the way.
-    next: the next safe step, `way_out` when not given; names a command, never another task to work on, never anything
-    that destroys data.
+    message: what was refused and why, for people and models, on one line; lines: the rest of it, a line each. task: the
+    id it is about. by: ids or actors in the way. next: the next safe step, `way_out` when not given; names a command,
+    never another task to work on, never anything that destroys data.
     """
 
     code = "invalid"
     way_out = "correct that and repeat the command"
 
-    def __init__(self, message: str, *, task: str | None = None, by: tuple[str, ...] = (), next: str = "") -> None:
-        super().__init__(message)
-        self.message, self.task, self.by, self.next = message, task, by, next or self.way_out
+    def __init__(
+        self,
+        message: str,
+        *,
+        lines: Iterable[str] = (),
+        task: str | None = None,
+        by: tuple[str, ...] = (),
+        next: str = "",
+    ) -> None:
+        # A line break in what is quoted must not begin a line that reads like one of ours.
+        self.message = "\n".join(line.replace("\n", "\\n") for line in (message, *lines))
+        super().__init__(self.message)
+        self.task, self.by, self.next = task, by, next or self.way_out
 
     @property
     def exit(self) -> int:

@@ -151,7 +151,11 @@ class Actor(Record):
 
     def holds(self, claim: Claim | None) -> bool:
         """Whether this claim was granted to this actor in this session."""
-        return claim is not None and (claim.actor, claim.session) == (self.name, self.session)
+        return claim is not None and self.covers(claim.actor, claim.session)
+
+    def covers(self, name: str, session: str) -> bool:
+        """Whether that is this actor in this session, or a sub-agent of it, whose session is `SESSION/AGENT`."""
+        return name == self.name and (session == self.session or session.startswith(f"{self.session}/"))
 
 
 class Settings(Record):

@@ -141,9 +141,9 @@ class View:
             raise AmbiguousId(
                 f"{wanted!r} could be {', '.join(ids)}{more}", task=wanted, by=ids, next="give more of the id"
             )
-        if claim := self.claim(wanted) or self.claim(f"task_{wanted}"):
-            if claim.open:
-                raise _removed(claim)
+        claim = self.claim(wanted) or self.claim(f"task_{wanted}")
+        if claim and claim.open:
+            raise _removed(claim)
         near = self._near(wanted)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise UnknownTask(

@@ -7,7 +7,7 @@ ending: cancel, reopen · change: what they return and what they share
 """
 
 from .change import Change, require_current
-from .claiming import beat, claim, complete, heartbeat, release
+from .claiming import attribute, beat, claim, complete, heartbeat, leave, release
 from .deciding import answer, ask, hold, resume
 from .ending import cancel, reopen
 from .making import Draft, Edit, create, update
@@ -18,6 +18,7 @@ __all__ = [
     "Edit",
     "answer",
     "ask",
+    "attribute",
     "beat",
     "cancel",
     "claim",
@@ -25,6 +26,7 @@ __all__ = [
     "create",
     "heartbeat",
     "hold",
+    "leave",
     "release",
     "reopen",
     "require_current",

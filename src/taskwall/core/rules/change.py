@@ -84,8 +84,8 @@ def require_clear(view: View, task: Task) -> None:
     if waits := open_waits(view, task):
         more = f" and {len(waits) - MAX_NAMED} more" if len(waits) > MAX_NAMED else ""
         raise errors.Blocked(
-            f"Blocked by: {', '.join(str(w.subject) for w in waits[:MAX_NAMED])}{more}\n"
-            + "\n".join(f"- {w.text}" for w in waits[:MAX_NAMED]),
+            f"Blocked by: {', '.join(str(w.subject) for w in waits[:MAX_NAMED])}{more}",
+            lines=[f"- {w.text}" for w in waits[:MAX_NAMED]],
             task=task.id,
             by=tuple(str(w.subject) for w in waits),
             next=f"`taskwall why {task.id}` follows the chain; `taskwall next` (next_actionable) offers work",
@@ -119,7 +119,7 @@ def was_mine(view: View, task: Task, actor: Actor) -> bool:
     claim = view.claim(task.id)
     if claim is None or actor.holds(claim):
         return claim is not None and claim.open and claim.epoch < task.epoch
-    return any((name, session) == (actor.name, actor.session) for name, session, _ in claim.past)
+    return any(actor.covers(name, session) for name, session, _ in claim.past)
 
 
 def is_mine(view: View, task: Task, actor: Actor, epoch: int | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import errors
-from ..model import COMPLETED, IN_PROGRESS, PENDING, Claim, checked_glob, checked_text, checked_ttl
+from ..model import COMPLETED, IN_PROGRESS, PENDING, Claim, checked_glob, checked_line, checked_text, checked_ttl
 from ..state import HELD, attempts, is_for, is_lapsed, reservation, state
 from .change import (
     Change,
@@ -210,6 +210,23 @@ def heartbeat(view: View, actor: Actor, task: Task, epoch: int | None, ttl: floa
     if held is None or held.epoch != task.epoch:
         return Change(task, notices=("nothing is known of this claim here, so it has no lease to renew",), already=True)
     return Change(task, claims=(held.replace(ttl=ttl or held.ttl),))
+
+
+def leave(view: View, actor: Actor, ttl: float) -> tuple[Claim, ...]:
+    """Shorten the leases of all that a session holds, for its process ends; what another process of it beats stays.
+
+    The process is named no more: the claims are not to be stale before the lease is over.
+    """
+    claims = (view.claim(task.id) for task in view.held_by(actor))
+    return tuple(c.replace(ttl=ttl, process="") for c in claims if c and c.process in ("", actor.process))
+
+
+def attribute(view: View, actor: Actor, task: Task, epoch: int | None, agent: str) -> tuple[Claim, ...]:
+    """The claim as that of a sub-agent of the session that made it. Raises Superseded, NotOwner, NotClaimed."""
+    require_held(view, task, actor, epoch)
+    held = view.claim(task.id)
+    mine = held is not None and held.epoch == task.epoch and held.session == actor.session
+    return (held.replace(session=checked_line(f"{actor.session}/{agent}", "the session")),) if held and mine else ()
 
 
 def beat(view: View, actor: Actor, known: Iterable[str], ttl: float) -> tuple[tuple[Claim, ...], tuple[str, ...]]:

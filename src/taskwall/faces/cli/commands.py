@@ -82,6 +82,7 @@ METAVARS = {
     "products": "GLOB",
     "metadata": "KEY=VALUE",
     "base_url": "URL",
+    "tools": "NAMES",
     "after": "ID",
 }
 """How the value of an option is called in its help, where not like the parameter."""
@@ -262,6 +263,26 @@ COMMANDS = {
         Command("init", "", doc="Make a board here, at the root of the repository. Touches nothing else."),
         Command("where", "", doc="Say which board is in use and why, and who acts."),
         Command(
+            "selftest",
+            "",
+            doc="Try for half a minute whether a board is safe on this file system; leaves nothing behind.",
+        ),
+        Command(
+            "setup",
+            "",
+            (
+                Argument(
+                    "[CLIENT]", "names", "many", "claude, codex, gemini, opencode, cursor; those in use without one"
+                ),
+                Argument("--user", "user", "flag", "in your home folder instead of this project"),
+                Argument("--check", "check", "flag", "write nothing; exit 0 when all is as it should be"),
+                Argument("--remove", "remove", "flag", "take back what set-up wrote"),
+                Argument("--yes", "yes", "flag", "write without asking"),
+                Argument("--stop-hook", "stop_hook", "flag", "with a hook that asks an agent that stops what it holds"),
+            ),
+            doc="Make coding agents use the board: MCP server, hooks, skill and instructions. Shows what it changes.",
+        ),
+        Command(
             "agent",
             "",
             (
@@ -274,6 +295,22 @@ COMMANDS = {
                 Argument("--max-turns", "max_turns", "int", "stop after this many requests"),
             ),
             doc="Let an agent plan on the board and work it off.",
+        ),
+        Command(
+            "mcp",
+            "",
+            (Argument("--tools", "tools", doc="these verbs instead of the ten, with commas between them"),),
+            doc="Serve the board to an MCP client on standard input and output.",
+        ),
+        Command("prime", "", doc="Tell an agent in a few lines what it holds, what is next and who must act."),
+        Command(
+            "hook",
+            "",
+            (
+                Argument("[EVENT]", "event", doc="SessionStart, SessionEnd, SubagentStop, TaskCreated, …"),
+                Argument("--strict", "strict", "flag", "a refusal reaches the client, as exit status 2"),
+            ),
+            doc="Answer a hook of a coding agent, whose JSON comes on standard input. Never fails.",
         ),
         Command(
             "completion",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from ...config import Location
-    from ...results import Answer
+    from ...results import Answer, SetUp
 
 INTERRUPTED = 130
 
@@ -69,7 +69,8 @@ def main(argv: list[str]) -> int:
             print(dumps(refusal_envelope(error)))
         else:
             print(render.refusal(error), file=sys.stderr)
-        return error.exit
+        # Clients take a 2 from a hook as its veto; a slip in their settings is none.
+        return 0 if _split(argv)[0] == "hook" else error.exit
 
 
 # Parsing
@@ -174,9 +175,23 @@ def _no_command(name: str) -> Invalid:
 def _run(command: Command, args: Namespace) -> int:
     if command.name == "completion":
         return _completion(args.shell)
+    if command.name == "setup":
+        return _setup(args, command.values(args))
+    if command.name == "hook":
+        from ..hook import run as run_hook
+
+        return run_hook(args.event, given=args.board, actor=args.actor, strict=bool(args.strict))
+    if command.name == "mcp":
+        from ..mcp import Server
+
+        return Server(args.board, args.actor, args.tools).serve()
+    if command.name == "prime":
+        return _prime(args)
     location = config.find_board(args.board, os.environ, os.getcwd())
     for warning in location.warnings:
         print(f"note: {render.safe(warning)}", file=sys.stderr)
+    if command.name == "selftest":
+        return _selftest(location, args)
     if command.name == "agent":
         return _agent(location, args, command.values(args))
     answer = _place(command, location, args) if not command.verb else _call(command, location, args)
@@ -201,7 +216,14 @@ def _call(command: Command, location: Location, args: Namespace) -> Answer:
 def _place(command: Command, location: Location, args: Namespace) -> Answer:
     made = command.name == "init" and config.make_board(location)
     actor = config.find_actor(args.actor, os.environ)
-    return Place(location.path, location.why, location.exists or made, made, actor.name, actor.session)
+    clients = _clients(location) if made else ()
+    return Place(location.path, location.why, location.exists or made, made, actor.name, actor.session, clients)
+
+
+def _clients(location: Location) -> tuple[str, ...]:
+    from ...interop.clients import in_use
+
+    return tuple(in_use(location.root, os.environ))
 
 
 def _print(answer: Answer, args: Namespace) -> None:
@@ -219,10 +241,56 @@ def _print(answer: Answer, args: Namespace) -> None:
         print(render.text(answer))
 
 
+def _selftest(location: Location, args: Namespace) -> int:
+    from ... import selftest
+
+    answer = selftest.run(location.path)
+    if args.json:
+        _print(answer, args)
+    else:
+        print(render.safe("\n".join(selftest.lines(answer)), lines=True))
+    return answer.exit
+
+
 def _agent(location: Location, args: Namespace, values: dict[str, Any]) -> int:
     from ...agent import run as run_agent
 
     return run_agent(location, actor=args.actor, **values)
+
+
+def _setup(args: Namespace, values: dict[str, Any]) -> int:
+    from ...interop.setup import set_up
+
+    ask = _agreed if sys.stdin.isatty() and sys.stdout.isatty() and not args.json else None
+    answer = set_up(values.pop("names", []), os.environ, os.getcwd(), ask=ask, **values)
+    _print(answer, args)
+    return answer.exit
+
+
+def _agreed(plan: SetUp) -> bool:
+    """Show a plan to the person at the terminal and ask."""
+    print(render.safe("\n".join([plan.diff.rstrip("\n"), *plan.notes]), lines=True))
+    print(f"{plan.action.capitalize()} for {', '.join(plan.clients)}? [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _prime(args: Namespace) -> int:
+    """What an agent is told at its start. A board that is absent or cannot be read is no reason to stop it."""
+    from ..prime import glance, prime
+
+    try:
+        location = config.find_board(args.board, os.environ, os.getcwd())
+        actor = config.find_actor(args.actor, os.environ)
+        found = glance(location, actor) if args.json and location.exists else None
+        if found:
+            _print(found, args)
+        elif location.exists:
+            print(prime(location, actor))
+        else:
+            print(f"taskwall: no task board here yet; adding a task makes {render.safe(location.path)}")
+    except Refused as error:
+        print(f"taskwall: {render.refusal(error)}")
+    return 0
 
 
 def _completion(shell: str) -> int:

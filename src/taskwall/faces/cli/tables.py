@@ -50,7 +50,7 @@ def print_table(answer: Listing | Offer) -> None:
         table.add_row(Text(name, style=STYLES[row.state]), Text(name_of_task), priority, told, Text(more))
     console.print(table)
     if answer.more:
-        rest = f"list --after {answer.rows[-1].task.id}" if isinstance(answer, Listing) else "next -n 50"
+        rest = f"list --after {safe(answer.rows[-1].task.id)}" if isinstance(answer, Listing) else "next -n 50"
         print(f"… {answer.more} more: {rest}")
     if isinstance(answer, Listing) and answer.finished:
         print(f"{answer.finished} finished (list --all)")

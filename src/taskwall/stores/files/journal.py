@@ -15,8 +15,9 @@ import os
 import re
 
 from ...core.errors import Unreadable
+from ...core.model import id_flaw
 from ...core.record import Record
-from .disk import MAX_BYTES, Changed, NotPlain, Unsettled, Write, write_all
+from .disk import MAX_BYTES, NotPlain, Unsettled, Write, require_seen, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class Journal:
             return []
         entries, serial = self._read()
         if entries:
+            if self.durable:
+                self._place(entries, serial)  # it may have been killed before the journal was on the disk itself
             return self._finish(entries, serial)
         self.disk.unlink(self.path)  # never committed, or applied before
         return []
@@ -97,21 +100,23 @@ class Journal:
         current, seen = self._current(write.path)
         if write.exclusive and seen is not None:
             raise FileExistsError(write.path)
-        if write.seen is not None and seen != write.seen:
-            raise Changed(errno.EBUSY, "changed by another program just now", write.path)
+        require_seen(write, seen)
         return Entry(os.path.relpath(write.path, self.board), write.text, _digest(current))
 
     def _seal(self, entries: Sequence[Entry], serial: int) -> None:
         """Bring the journal to the disk: the commit point is its rename."""
-        body = json.dumps([[entry.name, entry.new, entry.old] for entry in entries])  # ASCII, whatever a file is called
-        header = {"v": VERSION, "serial": serial, "length": len(body), "sha256": _digest(body.encode())}
-        journal = Write(self.path, f"{json.dumps(header)}\n{body}\n")
         try:
-            write_all(self.disk, [journal], self.local, durable=self.durable)
+            self._place(entries, serial)
         except Unsettled as error:
             # Its place on the disk is not known; what was not acknowledged must not happen later.
             self._take_back()
             raise OSError(error.errno, error.strerror) from error
+
+    def _place(self, entries: Sequence[Entry], serial: int) -> None:
+        body = json.dumps([[entry.name, entry.new, entry.old] for entry in entries])  # ASCII, whatever a file is called
+        header = {"v": VERSION, "serial": serial, "length": len(body), "sha256": _digest(body.encode())}
+        journal = Write(self.path, f"{json.dumps(header)}\n{body}\n")
+        write_all(self.disk, [journal], self.local, durable=self.durable)
 
     def _take_back(self) -> None:
         """The journal gone again. Raises Unsettled when it stays, for then it counts."""
@@ -194,7 +199,11 @@ class Journal:
 def _is_sound(entry: Entry) -> bool:
     """Whether this is a file of a board and a text: a journal may come with a hostile repository."""
     texts = isinstance(entry.name, str) and isinstance(entry.new, str) and isinstance(entry.old, str | None)
-    return texts and bool(_NAME.fullmatch(entry.name)) and bool(entry.new.encode())
+    if not texts or not _NAME.fullmatch(entry.name) or not entry.new.encode():
+        return False
+    # A file that is there may be called anything; what we make is called like its task.
+    there = entry.old is not None and "/" not in entry.name
+    return there or id_flaw(os.path.basename(entry.name).removesuffix(".json")) is None
 
 
 def _digest(data: bytes | None) -> str | None:

@@ -21,7 +21,7 @@ class FileView(View):
     def __init__(self, folder: Folder, ledger: Ledger, settings: Settings, pending: Mapping[str, str]) -> None:
         self.in_files, self.names = folder.tasks(pending)
         self.ledger = ledger
-        self._read_again(folder)
+        self._read_again(folder, pending)
         super().__init__((self._settled(task) for task in self.in_files.values()), {}, settings)
         if any(task.blocks for task in self.in_files.values()):
             self._report_one_sided()
@@ -30,11 +30,16 @@ class FileView(View):
         """The latest claim on this task, whether it still stands or not."""
         return self.ledger.get(task_id)
 
-    def _read_again(self, folder: Folder) -> None:
-        """A file whose claim has moved on may have been written since the scan, for a reader takes no lock."""
+    def _read_again(self, folder: Folder, pending: Mapping[str, str]) -> None:
+        """A file whose claim has moved on may have been written since the scan, for a reader takes no lock.
+
+        Not one that a committed journal speaks for: task and claim both come from there.
+        """
         for task_id in self.ledger.known & self.in_files.keys():
             task = self.in_files[task_id]
             entry = None if task.closed or task.flaw else self.ledger.get(task_id)
+            if self.names[task_id] in pending:
+                continue
             if entry and (entry.epoch > task.epoch or (task.status == IN_PROGRESS and not entry.open)):
                 now = folder.read_again(self.names[task_id])
                 if now and now.id == task_id:

@@ -1,0 +1,1 @@
+"""How taskwall speaks to other tools: set-up of coding agents' clients."""

@@ -1,0 +1,25 @@
+"""How long a text is for a model, and how it is made shorter."""
+
+from __future__ import annotations
+
+
+def tokens(text: str) -> float:
+    """About how many tokens a model takes for a text: 3.5 bytes each, but one a Chinese character."""
+    return sum(len(c.encode()) / 3.5 if c < "\u1100" else 1 + (c > "\uffff") for c in text)
+
+
+def clipped(text: str, most: int) -> str:
+    """One line of about so many tokens."""
+    short = text[: 4 * most]
+    while tokens(short) > most:
+        short = short[: len(short) * 9 // 10]
+    return text if short == text else f"{short.rstrip()}…"
+
+
+def shortened(text: str, most: int) -> str:
+    """Text of at most `most` characters, with its beginning and its end."""
+    if len(text) <= most:
+        return text
+    note = f"\n… {len(text) - most} characters and more are left out here …\n"
+    head = (most - len(note)) * 2 // 3
+    return text[:head] + note + text[len(text) - (most - len(note) - head) :]
