@@ -16,6 +16,8 @@ from taskwall.core.model import Actor, Settings
 from taskwall.core.rules import Edit
 from taskwall.heartbeat import Heartbeat
 from taskwall.stores.files import ledger
+from taskwall.stores.files.disk import Disk
+from taskwall.stores.files.store import FileStore
 
 
 def test_a_process_is_told_from_one_that_vanished_and_one_that_took_its_number():
@@ -213,3 +215,36 @@ def test_a_sub_agents_claim_is_still_its_sessions_and_is_given_back_apart(store,
     session.claim("t1"), session.attribute("t1#2", "a1")
     assert ids(session.release_session("s").rows) == []
     assert ids(session.release_session("s", agents=True).rows) == ["t1"]
+
+
+class Killed(BaseException):
+    """Stands for a process that is no more: nobody catches it."""
+
+
+class DyingDisk(Disk):
+    """Ends its process before the rename of this number."""
+
+    def __init__(self, renames):
+        self.left = renames
+
+    def rename(self, old, new):
+        if not self.left:
+            raise Killed
+        self.left -= 1
+        super().rename(old, new)
+
+
+@pytest.mark.parametrize("renames", range(5))
+def test_a_leased_claim_killed_at_any_rename_lapses_or_never_was(tmp_path, renames):
+    clock = Clock()
+    store = open_store("files", tmp_path, clock)
+    add(open_board(store, "agent", clock=clock), "t1")
+    dying = FileStore(store.path, store.settings, clock.monotonic, DyingDisk(renames))
+    try:
+        open_board(dying, "agent", clock=clock).claim("t1", ttl=1)
+    except Killed:
+        pass
+    clock.sleep(minutes=2)
+    other = open_board(store, "other", clock=clock)
+    assert other.get("t1").row.state == ("ready" if renames == 0 else "stale")
+    assert other.claim().row.task.id == "t1"

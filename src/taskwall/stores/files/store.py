@@ -146,9 +146,11 @@ class FileStore:
     def _commit(self, writing: Writing, txn: Txn) -> None:
         """Several task files go through the journal, with their claims: all or none.
 
-        One task file is its own commit point. Its claim follows, and is read together with the file if it does not.
+        One task file is its own commit point. Its claim follows, and is read together with the file if it does not; but
+        a lease must not be lost with its entry, for the claim would then never lapse.
         """
-        if len(writing.tasks) > 1:
+        leased = any(claim.open and claim.ttl is not None for claim in txn.claimed.values())
+        if len(writing.tasks) > 1 or (writing.tasks and leased):
             self.notices += self._journal.commit([*writing.tasks, *writing.entries])
         else:
             write_all(self._disk, writing.tasks, self._local, durable=self._durable)
