@@ -30,6 +30,8 @@ conformance: $(READY)
 	@.venv-conformance/bin/python -m pip install -q --disable-pip-version-check 'mcp>=2.3'
 	.venv-conformance/bin/python tests/conformance/mcp_client.py $(VENV)/bin/taskwall
 	tests/conformance/inspector $(VENV)/bin/taskwall
+	tests/conformance/validate_plugin.sh
+	$(PY) tests/conformance/claude_round_trip.py
 
 bench: $(READY)
 	@$(PY) tests/test_guidance.py

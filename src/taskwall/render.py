@@ -194,22 +194,23 @@ def _briefing(row: Row, blockers: Sequence[Row]) -> list[str]:
     task = row.task
     lines = [f"token: {task.token}"]
     if task.description:
-        lines.append(safe(task.description[:MAX_TEXT], lines=True))
+        lines.append("  " + _block(task.description))
     lines += [outcome for blocker in blockers[:MAX_ITEMS] for outcome in _outcome(blocker.task)]
     lines += [f"attempts before: {task.attempts}"] if task.attempts else []
-    lines += [f"note by {safe(note['by'])}: {safe(note['text'][:MAX_TEXT], lines=True)}" for note in task.notes[-5:]]
+    lines += [f"note by {safe(note['by'])}: {_block(note['text'])}" for note in task.notes[-5:]]
     lines += [f"products: {', '.join(map(safe, task.products))}"] if task.products else []
     return [*lines, f"Next: do it, then complete_task (taskwall done {task.id})"]
+
+
+def _block(text: str) -> str:
+    """Text of several lines, indented so that none of them can be taken for a line of ours."""
+    return safe(text[:MAX_TEXT], lines=True).replace("\n", "\n  ")
 
 
 def _outcome(task: Task) -> list[str]:
     """What came of a task, for those that waited for it."""
     told = (("answer", task.answer), ("result", task.result))
-    return [
-        f"{word} of {task.id} ({safe(task.subject)}): {safe(text[:MAX_TEXT], lines=True)}"
-        for word, text in told
-        if text
-    ]
+    return [f"{word} of {task.id} ({safe(task.subject)}): {_block(text)}" for word, text in told if text]
 
 
 def _created(answer: Created) -> list[str]:

@@ -8,14 +8,29 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 from itertools import count
+from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 from taskwall.board import Board
 from taskwall.core.model import Actor, Settings
 from taskwall.core.rules import Draft, Edit
 from taskwall.stores.files.disk import DISK
 from taskwall.stores.files.store import FileStore
+
+
+@pytest.fixture
+def board_dir(tmp_path):
+    """In memory where there is such a place: proofs of what survives a process do not depend on the kind of disk."""
+    if not os.access("/dev/shm", os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder)
+
 
 NOON = 1_790_000_000_000_000_000
 LOCAL, CLAIMS = ".local/", ".local/claims/"

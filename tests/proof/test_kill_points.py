@@ -6,8 +6,6 @@ Each process is a fork that leaves by `os._exit`: nothing of it runs any more, a
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -16,19 +14,22 @@ from taskwall.stores.files.disk import Disk, write_all
 from taskwall.stores.files.journal import Entry, Journal
 from taskwall.stores.files.store import FileStore
 
-from acts import BY_NAME, CASES, kept, open_board, open_store, outcome, prepared, restore, seen_by, tasks_in, world_of
+from acts import (
+    BY_NAME,
+    CASES,
+    board_dir,
+    kept,
+    open_board,
+    open_store,
+    outcome,
+    prepared,
+    restore,
+    seen_by,
+    tasks_in,
+    world_of,
+)
 
 KILLED, FAILED = 9, 3
-
-
-@pytest.fixture
-def board_dir(tmp_path):
-    """In memory where there is such a place: the kernel outlives the kill, so that the kind of disk does not matter."""
-    if not os.access("/dev/shm", os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        yield Path(folder)
 
 
 class KillDisk(Disk):

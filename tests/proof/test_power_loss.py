@@ -13,6 +13,7 @@ from acts import (
     BY_NAME,
     CASES,
     draft,
+    entries_in,
     expected,
     kept,
     open_board,
@@ -149,16 +150,25 @@ def killed_and_gone_on(case, board, judge, every=1):
             except Refused:
                 continue  # what was not acknowledged promises nothing
             after = kept(disk.world())
-            second = expected(found_by_the_second(disk, board, since, start), after)
+            found = found_by_the_second(disk, board, since, start)
+            second = expected(found, after)
+            sure = [after, without_claims_of_the_first(after, found, start)]
             unsure = [*first.worlds(acknowledged=False), *second.worlds(acknowledged=False)]
             if alone := without_the_first(act, board, start):  # neither was acknowledged: each may be lost by itself
                 unsure += alone.worlds(acknowledged=False)
             judge.all_of(
                 disk,
-                lambda at, sure=[after], unsure=unsure, end=len(disk.log): sure if at == end else unsure,
+                lambda at, sure=sure, unsure=unsure, end=len(disk.log): sure if at == end else unsure,
                 f"{case} killed at {die_at}, then {what}",
                 since,
             )
+
+
+def without_claims_of_the_first(after, found, start):
+    """The first was never acknowledged: entries of its own that the second did not touch may fall back by themselves."""
+    touched = {name for name in after if after[name] != found.get(name)}
+    files = {name: data for name, data in after.items() if "/" not in name or name in touched}
+    return {name: data for name, data in entries_in(start).items() if name not in touched} | files
 
 
 def without_the_first(act, board, start):

@@ -330,7 +330,7 @@ def _take_json(tree: Tree, part: Json) -> list[str]:
     path = _json_path(tree, part)
     text = was = tree.read(path)
     # What only its layout tells from somebody's own goes last, and only from a file in which something else was ours.
-    for entry in sorted(reversed(part.entries), key=lambda entry: bool(entry.raw)):
+    for entry in sorted(part.entries, key=lambda entry: bool(entry.raw)):
         if text is not None and not (entry.raw and text == was):
             text = jsonc.remove(text, entry, part.extras)
     tree.now[path] = text

@@ -80,9 +80,9 @@ class FileStore:
                 still_locked = stack.enter_context(lock(self._in_local("lock")))
                 self.notices += self._journal.recover()
                 self._settle_in()
+                view = self._scan(Sure(self._disk))
             except OSError as error:
                 raise self._unwritable(error) from None
-            view = self._scan(Sure(self._disk))
             txn = Txn(view)
             yield txn
             if not still_locked():
@@ -156,7 +156,8 @@ class FileStore:
             write_all(self._disk, writing.tasks, self._local, durable=self._durable)
             if self._durable and not writing.tasks:
                 # What we answer with may be the work of a process that was killed before it reached the disk.
-                self._disk.sync_folder(self.path)
+                for folder in (self.path, self._in_local("claims")):
+                    self._disk.sync_folder(folder)
             self._write_entries(writing)
         if txn.log:
             with suppress(OSError):  # history alone is no reason to call a change that is kept a failure
