@@ -87,7 +87,7 @@ def test_a_stateless_request_needs_no_handshake(board):
         result = server.ask("tools/call", name="claim_task", arguments={}, _meta=who)["result"]
         assert result["resultType"] == "complete" and "Claimed" in result["content"][0]["text"]
         assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "taskwall"
-        assert entry(board, "first")["claim"]["actor"] == "new-client"
+        assert entry(board, "first")["claim"]["actor"].startswith("new-client/")
         error = server.ask("tools/list", _meta=STATELESS | {"io.modelcontextprotocol/protocolVersion": "2099-01-01"})
         assert (error["error"]["code"], error["error"]["data"]["requested"]) == (-32022, "2099-01-01")
         assert "2026-07-28" in error["error"]["data"]["supported"]

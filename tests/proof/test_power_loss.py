@@ -154,6 +154,7 @@ def killed_and_gone_on(case, board, judge, every=1):
             second = expected(found, after)
             sure = [after, without_claims_of_the_first(after, found, start)]
             unsure = [*first.worlds(acknowledged=False), *second.worlds(acknowledged=False)]
+            unsure += [without_claims_of_the_first(world, found, start) for world in unsure]
             if alone := without_the_first(act, board, start):  # neither was acknowledged: each may be lost by itself
                 unsure += alone.worlds(acknowledged=False)
             judge.all_of(
@@ -214,20 +215,22 @@ def board(tmp_path):
     return str(tmp_path / ".tasks")
 
 
+GONE_ON = {"ask": 6, "complete": 1, "claim": 2, "create": 1, "note": 1, "first plan": 3, "claim in a dialect": 2}
+"""Transactions that are killed before another goes on, and at how many of their operations: at every, every second …"""
+
+
 @pytest.mark.slow
 def test_no_power_loss_tears_a_change_or_takes_back_an_acknowledged_one(board, figure):
-    judge = Judge(board, second_losses=3)
+    judge = Judge(board, second_losses=2)
     for case in CASES:
-        one_transaction(case, board, judge)
-    for name in GONE_ON:
-        killed_and_gone_on(BY_NAME[name], board, judge, every=2)
+        if case.name != "cascade over dialects":  # nothing that the others have not, in five times as many states
+            one_transaction(case, board, judge)
+    for name, every in GONE_ON.items():
+        killed_and_gone_on(BY_NAME[name], board, judge, every)
     states, distinct, again, flaws = judge.tally
     figure("power loss: states", tried=states, bad=flaws, at_least=100_000)
     figure("power loss: different ones of these", tried=distinct, bad=flaws, at_least=3_000)
     figure("power loss: again during recovery", tried=again, bad=flaws, at_least=2_000)
-
-
-GONE_ON = ("ask", "complete", "claim", "create", "note", "first plan", "claim in a dialect")
 
 
 def test_power_loss_in_brief(board, figure):

@@ -262,6 +262,9 @@ class Server:
         own = f"{os.uname().nodename if hasattr(os, 'uname') else 'host'}-{os.getpid()}-{int(time.time())}"
         name = config.announced_name(self.client)
         actor = config.find_actor(self.named, os.environ, default=name, session=thread or own)
+        if (actor.name, actor.session) == (name, own):
+            # Nothing else knows this session, so that only the name can tell two servers of one client apart.
+            actor = actor.replace(name=f"{name}/{os.getpid() % 0x10000:04x}")
         if actor.session != own or message.get("method") == "tools/call":
             self.actor = actor
             self.writes.jobs.put(lambda _: self._live())
