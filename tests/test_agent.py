@@ -19,14 +19,15 @@ from taskwall.agent.files import Workspace, file_tools
 from taskwall.agent.messages import Call
 from taskwall.agent.models import choose
 from taskwall.agent.runs import RunLog
-from taskwall.agent.screen import call_line, cut
+from taskwall.agent.screen import call_line
 from taskwall.agent.scripted import ScriptedModel, calls, fail, say, task_id
 from taskwall.agent.shell import Consent, run_command, shell_tools
-from taskwall.agent.signals import deferred
 from taskwall.agent.todo import read, rendered
 from taskwall.agent.tools import Toolbox
 from taskwall.core.errors import Invalid
 from taskwall.core.model import Actor
+from taskwall.lengths import cut
+from taskwall.signals import deferred
 
 SCHEMA, API = "setup database schema", "create API endpoints"
 PLAN_GOAL = "创建四个有依赖关系的任务：数据库表结构、API 接口、测试、文档。测试和文档依赖 API，API 依赖表结构。"
@@ -452,7 +453,7 @@ def test_long_output_is_cut_in_the_middle_and_kept_in_a_file(tmp_path, capsys):
     told = result(tmp_path, "bash", {"command": "seq 1 20000"}, yes=True)
     assert len(told) <= 8_000
     assert told.startswith("exit code 0\n1\n2\n") and told.endswith("19999\n20000")
-    path = re.search(r"characters are in (\S+) ", told)[1]
+    path = re.search(r"are in (\S+) ", told)[1]
     assert "/.tasks/.local/runs/" in path
     with open(path) as file:
         assert file.read() == "exit code 0\n" + "".join(f"{n}\n" for n in range(1, 20_001)).rstrip("\n")

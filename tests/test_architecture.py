@@ -22,7 +22,7 @@ LAYERS = [
     {"core.rules.deciding", "core.rules.ending"},
     {"core.rules.claiming"},
     {"core.rules"},
-    {"results", "proof", "process", "lengths"},
+    {"results", "proof", "process", "signals", "lengths"},
     {"stores"},
     {"board"},
     {"config", "registry", "render"},

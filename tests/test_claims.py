@@ -89,7 +89,7 @@ def test_a_stale_task_that_was_chosen_for_its_own_holder_is_granted_anew(agent, 
     agent.claim("t", ttl=1)
     clock.sleep(minutes=2)
     view = store.read()
-    again = rules.claim(view, agent.actor, view.get("t"), "now", anew=True)
+    again = rules.claim(view, agent.actor, view.get("t"), None, "now", anew=True)
     assert (again.already, again.task.token, again.task.attempts) == (False, "t#2", 1)
 
 
@@ -261,7 +261,7 @@ def test_a_holder_that_adds_a_blocker_a_child_or_a_question_gives_the_task_back(
     told = agent.update("block", Edit(add_blocked_by=("new",)))
     assert "your claim on it was released" in told.notices[0]
     made = agent.create([Draft("a part", parent="child")])
-    assert "child now waits for this" in made.notices[0]
+    assert "child waits now" in made.notices[0]
     assert "move now waits" in agent.update("kid", Edit(parent="move")).notices[0]
     asked = agent.ask("ask", "Which?\tor what", ["this", "that"])
     assert asked.also[0].task.subject == "Which? or what"

@@ -73,7 +73,7 @@ def test_a_session_that_beats_keeps_all_its_claims_those_by_hand_too(store, cloc
     living.claim("t1")
     open_board(store, "agent", "s1", clock=clock).claim("t2")
     open_board(store, "other", "s2", clock=clock).claim("t3")
-    heart = Heartbeat(living, lease=15)
+    heart = Heartbeat(living)
     for _ in range(10):
         heart.beat()
         clock.sleep(minutes=10)
@@ -87,7 +87,7 @@ def test_a_claim_that_was_taken_over_is_noticed_by_the_next_beat(store, clock):
     board, other = open_board(store, "agent", "s1", clock=clock), open_board(store, "other", clock=clock)
     board.lease = 15
     add(board, "t1"), add(board, "t2")
-    heart = Heartbeat(board, lease=15)
+    heart = Heartbeat(board)
     board.claim("t1"), board.claim("t2")
     heart.beat()
     board.complete("t2")
@@ -107,7 +107,8 @@ def test_a_heartbeat_never_raises_and_never_touches_a_task_file(tmp_path, clock)
     board.claim("t1", ttl=1)
     path = tmp_path / ".tasks" / "t1.json"
     before = (path.read_bytes(), path.stat().st_mtime_ns)
-    heart = Heartbeat(board, lease=1)
+    board.lease = 1
+    heart = Heartbeat(board)
     heart.beat()
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
     os.rename(tmp_path / ".tasks", tmp_path / "gone")
@@ -123,7 +124,9 @@ def test_the_thread_beats_by_itself(tmp_path):
     board.claim("t1", ttl=0.02)  # 1.2 seconds
     entry = tmp_path / ".tasks/.local/claims/t1.json"
     first = json.loads(entry.read_text())["lease"]["until"]
-    with Heartbeat(open_board(store, "agent"), lease=0.02):
+    beating = open_board(store, "agent")
+    beating.lease = 0.02
+    with Heartbeat(beating):
         deadline = time.monotonic() + 20
         while json.loads(entry.read_text())["lease"]["until"] < first + 0.6 and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -248,3 +251,28 @@ def test_a_leased_claim_killed_at_any_rename_lapses_or_never_was(tmp_path, renam
     other = open_board(store, "other", clock=clock)
     assert other.get("t1").row.state == ("ready" if renames == 0 else "stale")
     assert other.claim().row.task.id == "t1"
+
+
+def test_one_of_two_processes_of_a_session_may_die_without_the_other_being_robbed(tmp_path, clock):
+    store = open_store("files", tmp_path, clock)
+    board = open_board(store, "agent", "s1", clock=clock)
+    board.lease = 15
+    _, _, namespace = process.this_process().split(":", 2)
+    board.actor = board.actor.replace(process=process.this_process())
+    second = open_board(store, "agent", "s1", clock=clock)
+    second.actor = second.actor.replace(process=f"1:999999:{namespace}")  # vanished
+    add(board, "t1")
+    board.claim("t1")
+    second.beat((), ttl=15)
+    assert board.get("t1").row.state == "in_progress"
+    second.leave(ttl=2)
+    assert board.get("t1").claim["left"] > 10
+
+
+def test_a_beat_leaves_alone_what_others_look_after(store, clock):
+    board = open_board(store, "agent", "s1", clock=clock)
+    add(board, "t1"), add(board, "t2")
+    board.claim("t1"), board.claim("t2")
+    assert board.beat((), ttl=1, but={"t1#1"})[0] == {"t2#1"}
+    clock.sleep(minutes=2)
+    assert [board.get(i).row.state for i in ("t1", "t2")] == ["in_progress", "stale"]

@@ -215,16 +215,89 @@ def test_what_people_added_meanwhile_stays(project):
 
 def test_an_entry_that_somebody_wrote_under_our_name_is_kept(project):
     mine = '{"mcpServers": {"taskwall": {"command": "uvx", "args": ["taskwall", "mcp"]}}}'
-    toml = '[mcp_servers.taskwall]\ncommand = "mine"\n'
-    skill = "---\nname: taskwall\n---\nmine\n"
-    fill(project, {".mcp.json": mine, ".codex/config.toml": toml, ".claude/skills/taskwall/SKILL.md": skill})
+    toml = '[mcp_servers.taskwall]\ncommand = "/opt/bin/taskwall"\nargs = ["mcp"]\n'
+    files = {".mcp.json": mine, ".codex/config.toml": toml, "CLAUDE.md": "mine"}
+    fill(project, files)
     answer = run(project, "claude", "codex")
-    assert len([note for note in answer.notes if note.startswith("kept")]) == 3
+    assert len([note for note in answer.notes if "but starts taskwall" in note]) == 2
     assert run(project, "claude", "codex", check=True).exit == 0
     run(project, remove=True)
-    kept = {name for name, data in tree(project).items() if data is not None}
-    assert kept == {".mcp.json", ".codex/config.toml", ".claude/skills/taskwall/SKILL.md"}
-    assert (project / ".mcp.json").read_text() == mine
+    assert {name: data.decode() for name, data in tree(project).items() if data is not None} == files
+
+
+OTHER = '{"%s": {"taskwall": {"command": "other"}}}'
+
+
+@pytest.mark.parametrize(
+    ("client", "path", "text"),
+    [
+        ("claude", ".mcp.json", OTHER % "mcpServers"),
+        ("cursor", ".cursor/mcp.json", '{"mcpServers": {"taskwall": 1}}'),
+        ("opencode", "opencode.json", '{"mcp": {"taskwall": {"command": ["taskwall", "mcp"], "enabled": false}}}'),
+        ("codex", ".codex/config.toml", '[mcp_servers.taskwall]\ncommand = "other"\n'),
+    ],
+)
+def test_another_server_under_our_name_is_not_as_it_should_be(project, client, path, text):
+    fill(project, {path: text})
+    answer = run(project, client)
+    assert answer.done and path not in answer.files
+    for check in (True, False):
+        again = run(project, client, check=check)
+        assert (again.action, again.files, again.exit) == ("check", (path,), 4)
+        assert any("not connected" in note and path in note for note in again.notes)
+    run(project, remove=True)
+    assert {name: data.decode() for name, data in tree(project).items() if data} == {path: text}
+
+
+def test_a_changed_skill_is_named_and_stays(project):
+    run(project, "claude")
+    path = ".claude/skills/taskwall/SKILL.md"
+    skill = project / path
+    ours = skill.read_text()
+    skill.write_bytes(ours.replace("\n", "\r\n").encode())
+    assert run(project, "claude", check=True).exit == 0  # as git may check it out
+    changed = ours + "Mine.\n"
+    skill.write_text(changed)
+    check = run(project, "claude", check=True)
+    assert (check.files, check.exit) == ((path,), 4) and f"{path} is not the skill" in check.notes[0]
+    run(project, "claude")
+    assert skill.read_text() == changed
+    removed = run(project, remove=True)
+    assert [note for note in removed.notes if note.startswith(f"left {path}")]
+    assert {name for name, data in tree(project).items() if data} == {path}
+
+
+def test_a_skill_of_an_older_version_is_brought_up_to_date_and_taken_back(project, monkeypatch):
+    text_of = known.text_of
+    with monkeypatch.context() as older:
+        older.setattr(known, "text_of", lambda name: text_of(name) + "An older line.\n")
+        run(project, "codex")
+    between = tree(project)
+    skill = ".agents/skills/taskwall/SKILL.md"
+    assert run(project, "codex", check=True).files == (skill, "AGENTS.md")
+    run(project, remove=True)
+    assert tree(project) == {} and b"older" in between[skill]
+
+
+def test_the_skill_tells_a_model_nothing_of_its_keeping(project):
+    fill(project, {".codex": None})
+    run(project, "codex", "claude")
+    for folder in (".agents", ".claude"):
+        front, _, body = (project / folder / "skills/taskwall/SKILL.md").read_text()[4:].partition("\n---\n")
+        assert body == known.text_of("SKILL.md")[4:].partition("\n---\n")[2] and "<!--" not in body
+        assert re.fullmatch(r"# taskwall [0-9a-f]{8} \.codex", front.splitlines()[-1])
+
+
+def test_gemini_that_reads_other_files_is_told_of_plainly(project):
+    fill(project, {".gemini/settings.json": '{"context": {"fileName": "X.md"}}'})
+    answer = run(project, "gemini")
+    [note] = [note for note in answer.notes if "Gemini" in note]
+    assert note == "Gemini will not read AGENTS.md: add it to context.fileName in .gemini/settings.json"
+    assert note in run(project, "gemini", check=True).notes
+    fill(project, {".gemini/settings.json": '{"context": {"fileName": 1}}'})
+    assert note in run(project, "gemini").notes
+    fill(project, {".gemini/settings.json": '{"context": {"fileName": ["X.md", "AGENTS.md"]}}'})
+    assert note not in run(project, "gemini").notes
 
 
 def test_an_older_block_is_brought_up_to_date_in_its_place(project):
@@ -247,6 +320,24 @@ def test_one_file_under_two_names_gets_one_block(project):
     assert between["AGENTS.md"] == "CLAUDE.md"
 
 
+@pytest.mark.parametrize("link", ["AGENTS.md", "CLAUDE.md"])
+def test_one_file_under_two_names_is_taken_back_for_the_last_client_alone(project, link):
+    [real] = {"AGENTS.md", "CLAUDE.md"} - {link}
+    fill(project, {real: "mine\n"})
+    (project / link).symlink_to(real)
+    before = tree(project)
+    run(project, "codex")
+    with_codex = tree(project)
+    run(project, "codex", remove=True)
+    assert tree(project) == before
+    run(project, "codex")
+    run(project, "claude")
+    run(project, "claude", remove=True)
+    assert tree(project) == with_codex and run(project, "codex", check=True).exit == 0
+    run(project, "codex", remove=True)
+    assert tree(project) == before
+
+
 def test_taking_one_client_back_leaves_what_the_others_share(project):
     run(project, "codex")
     with_codex = tree(project)
@@ -267,6 +358,8 @@ def test_taking_one_client_back_leaves_what_the_others_share(project):
         {".mcp.json": '["a"]'},
         {".mcp.json": '{"mcpServers": []}'},
         {".mcp.json": b"\xff{}"},
+        {".mcp.json": b"\xef\xbb\xbf{}"},
+        {".codex/config.toml": b"\xef\xbb\xbf"},
         {".claude/settings.json": '{"hooks": {"SessionStart": {}}}'},
         {".codex/config.toml": "a = \n"},
         {".codex/config.toml": 'mcp_servers = {mine = {command = "x"}}\n'},
@@ -286,6 +379,30 @@ def test_what_cannot_be_read_is_refused_and_untouched(project, files):
     except Invalid as error:  # a mark of ours that stands alone
         assert "AGENTS.md" in files and "nothing was removed" in error.message
     assert tree(project) == before
+
+
+@pytest.mark.parametrize(
+    ("path", "rest"), [(".mcp.json", "codex gemini opencode cursor"), (".codex/config.toml", "claude gemini")]
+)
+def test_a_file_that_stops_set_up_is_named_with_the_clients_that_can_do_without(project, path, rest):
+    fill(project, {path: b"\xef\xbb\xbf{}"})
+    with pytest.raises(Invalid) as refused:
+        run(project, *CLIENTS)
+    assert f"{path} cannot be read: it begins with a byte order mark" in refused.value.message
+    assert f"`taskwall setup {rest}" in refused.value.next
+    assert run(project, *rest.split()).done
+    with pytest.raises(Invalid) as refused:
+        run(project, "claude" if path == ".mcp.json" else "codex")
+    assert refused.value.next == "mend that and run the same again"
+
+
+def test_a_server_of_ours_behind_a_byte_order_mark_stops_the_removal(project):
+    fill(project, {"opencode.jsonc": "{}"})
+    run(project, "opencode")
+    file = project / "opencode.jsonc"
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    with pytest.raises(Invalid, match=r"opencode\.jsonc cannot be read: it begins .* nothing was removed"):
+        run(project, remove=True)
 
 
 @pytest.mark.parametrize("link", [".claude", ".mcp.json", "AGENTS.md", ".claude/skills"])
@@ -342,6 +459,35 @@ def test_without_a_yes_nothing_is_written(project):
     assert run(project, "claude", yes=False, ask=lambda plan: True).done
 
 
+def test_a_plan_begins_with_a_line_for_each_file_and_does_not_unroll_the_skill(project):
+    fill(project, {"AGENTS.md": "mine\n", "CLAUDE.md.taskwall-tmp": ""})
+    shown = run(project, "claude", yes=False).diff.splitlines()
+    summary = shown[1 : shown.index("")]
+    lines = len(known.text_of("SKILL.md").splitlines()) + 1
+    assert shown[0] == f"In {project}:" and [line.split(maxsplit=1) for line in summary] == [
+        ["new", f".claude/skills/taskwall/SKILL.md, {lines} lines"],
+        ["changed", "AGENTS.md"],
+        ["new", "CLAUDE.md"],
+        ["new", ".mcp.json"],
+        ["new", ".claude/settings.json"],
+        ["removed", "CLAUDE.md.taskwall-tmp, left by an interrupted run"],
+    ]
+    assert "+## The loop" not in shown and "+@AGENTS.md" in shown
+    run(project, "claude")
+    taken = run(project, yes=False, remove=True).diff
+    assert "  removed  CLAUDE.md\n" in taken and "## The loop" not in taken
+
+
+def test_a_program_that_clients_will_not_find_is_named_by_every_check(project, tmp_path):
+    run(project, "claude")
+    missing = run(project, "claude", check=True)
+    assert missing.exit == 0 and [note for note in missing.notes if "not on PATH" in note]
+    fill(tmp_path, {"bin/taskwall": "#!/bin/sh\n"})
+    (tmp_path / "bin/taskwall").chmod(0o755)
+    found = run(project, "claude", check=True, env=NOWHERE | {"PATH": str(tmp_path / "bin")})
+    assert (found.exit, found.notes) == (0, ())
+
+
 def test_clients_in_use_are_found_by_their_files_and_programs(project, tmp_path):
     fill(project, {".gemini": None, "CLAUDE.md": ""})
     program = tmp_path / "bin/opencode"
@@ -364,6 +510,22 @@ def test_user_files_go_into_the_home_folder_alone(project, tmp_path):
     assert tree(home) == tree_between
 
 
+def test_what_is_said_in_a_home_folder_is_true_in_every_repository(tmp_path):
+    env = {"PATH": "/nowhere", "HOME": str(tmp_path)}
+    notes = " ".join(run(tmp_path, *CLIENTS, user=True, env=env).notes)
+    assert not re.search(r"\.mcp\.json|project", notes) and "Cursor" in notes
+    said = [file.read_text() for file in tmp_path.rglob("*.md")]
+    assert len(said) == 6
+    for text in said:
+        assert "this repository" not in text.lower()
+        assert re.search(r"(?i)in a repository with a \.tasks folder", text)
+    assert all("elsewhere use nothing" in text for text in said if text.startswith("---"))
+    with pytest.raises(Invalid) as refused:
+        fill(tmp_path, {".claude.json": "{"})
+        run(tmp_path, "claude", "codex", user=True, env=env)
+    assert "`taskwall setup --user codex`" in refused.value.next
+
+
 def test_a_linked_worktree_names_the_board_of_the_main_one(tmp_path):
     git = lambda *words, cwd: subprocess.run(["git", *words], cwd=cwd, check=True, capture_output=True)  # noqa: E731
     main, linked = tmp_path / "main", tmp_path / "linked"
@@ -380,6 +542,9 @@ def test_a_linked_worktree_names_the_board_of_the_main_one(tmp_path):
     codex = tomllib.loads(between[".codex/config.toml"].decode())
     assert codex["sandbox_workspace_write"]["writable_roots"] == [str(main / ".tasks")]
     assert tree(main) == outside
+    left = {f"{name}.taskwall-tmp": "" for name in (".claude/settings.local.json", "opencode.jsonc")}
+    fill(linked, left)
+    assert set(run(linked, remove=True).files) == set(left)
     fill(linked, {".codex/config.toml": "[sandbox_workspace_write]\nnetwork_access = true\n"})
     assert any("sandbox" in note and str(main) in note for note in run(linked, "codex").notes)
     assert b"writable_roots" not in tree(linked)[".codex/config.toml"]

@@ -10,8 +10,8 @@ import time
 
 from .core import rules
 from .core.errors import Invalid, NothingActionable, Refused, Unreadable, WaitingOnPerson
-from .core.model import IN_PROGRESS, Actor, Task
-from .core.state import STATES, actionable, is_actionable, state, waits_for, who_must_act, would_unblock
+from .core.model import IN_PROGRESS, MAX_ID, Actor, Task
+from .core.state import STATES, Waiting, actionable, is_actionable, state, waits_for, who_must_act, would_unblock
 from .core.view import age
 from .proof import find_products
 from .results import (
@@ -32,12 +32,15 @@ from .results import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from typing import Any
 
     from .core.rules import Change, Draft, Edit
     from .core.view import View
     from .stores.base import Store, Txn
 
+MAX_NAMED = 5
+"""How many held tasks a refusal names."""
 CANDIDATES = 32
 """How many tasks are chosen before the lock: as many others may take one first."""
 PAGE = 50
@@ -94,13 +97,13 @@ class Board:
             change, tasks = rules.create(txn, self.actor, drafts, ids, times)
             made = {task.id for task in change.put}
             txn.apply(change)
-            return Created(rows(txn, tasks), tuple(t.id for t in tasks if t.id not in made), change.notices)
+            return Created(
+                rows(txn, tasks), tuple(t.id for t in tasks if t.id not in made), (*change.notices, *self._recovered())
+            )
 
     def update(self, name: str, edit: Edit) -> Changed:
         """Change fields, notes, metadata, edges."""
-        return self._change(
-            "update", name, lambda txn, task, epoch: rules.update(txn, self.actor, task, edit, epoch, self._now())
-        )
+        return self._change(rules.update, name, edit=edit)
 
     # Claiming and its ends
 
@@ -113,51 +116,39 @@ class Board:
         """
         ttl = self.lease if ttl is None else ttl
         if name:
-            return self._change(
-                "claim",
-                name,
-                lambda txn, task, _: rules.claim(
-                    txn, self.actor, task, self._now(), ttl=ttl, steal=steal, reason=reason
-                ),
-            )
+            return self._change(rules.claim, name, ttl=ttl, steal=steal, reason=reason)
         # Chosen before the lock and looked at again under it, so that others need not wait for the choice.
         chosen = [task.id for task in actionable(self.store.read(), self.actor)[:CANDIDATES]]
         with self.store.write() as txn:
-            still = (t for i in chosen if (t := txn.get(i)) and not t.closed and is_actionable(txn, t, self.actor))
+            still = (t for i in chosen if (t := txn.get(i)) and is_actionable(txn, t, self.actor))
             best = next(still, None) or next(iter(actionable(txn, self.actor)), None)
             if best is None:
                 raise _nothing(txn, self.actor)
-            return self._apply("claim", txn, rules.claim(txn, self.actor, best, self._now(), ttl=ttl, anew=True))
+            change = rules.claim(txn, self.actor, best, None, self._now(), ttl=ttl, anew=True)
+            return self._apply("claim", txn, change)
 
     def complete(self, name: str, *, result: str = "", products: Sequence[str] = ()) -> Changed:
         """Complete a task, when what it promised exists. `products` are promised and verified now."""
 
-        def transition(txn: Txn, task: Task, epoch: int | None) -> Change:
-            found, missing = find_products(self.root, [*task.products, *products]) if task.gated else ({}, ())
-            evidence = {"products": found} if found else {}
-            now = self._now()
-            return rules.complete(
-                txn, self.actor, task, epoch, now, result=result, missing=missing, evidence=evidence, products=products
-            )
+        def verified(task: Task) -> dict[str, Any]:
+            found, missing = self._products(task, products)
+            return {"missing": missing, "evidence": {"products": found} if found else {}}
 
-        return self._change("complete", name, transition)
+        return self._change(rules.complete, name, verified, result=result, products=products)
+
+    def _products(self, task: Task, more: Sequence[str] = ()) -> tuple[dict[str, int], tuple[str, ...]]:
+        return find_products(self.root, [*task.products, *more]) if task.gated else ({}, ())
 
     def release(self, name: str, *, reason: str = "", failed: bool = False) -> Changed:
         """Give a claimed task back."""
-        return self._change(
-            "release",
-            name,
-            lambda txn, task, epoch: rules.release(
-                txn, self.actor, task, epoch, self._now(), reason=reason, failed=failed
-            ),
-        )
+        return self._change(rules.release, name, reason=reason, failed=failed)
 
     def release_session(
         self, session: str, *, reason: str = "", failed: bool = False, agents: bool = False
     ) -> Released:
         """Give back everything that a session of any actor holds. agents: what its sub-agents hold, too."""
         with self.store.write() as txn:
-            held = sorted((t for t in txn if t.status == IN_PROGRESS and _is_of(txn, t, session, agents)), key=age)
+            held = sorted((t for t in txn if _is_of(txn, t, session, agents)), key=age)
             for task in held:
                 claim = txn.claim(task.id)
                 assert claim is not None
@@ -165,10 +156,13 @@ class Board:
                 txn.apply(rules.release(txn, holder, task, None, self._now(), reason=reason, failed=failed))
             return Released(session, rows(txn, [t for task in held if (t := txn.get(task.id))]))
 
-    def beat(self, known: Iterable[str], *, ttl: float) -> tuple[set[str], list[str]]:
-        """Renew the leases of all that this session holds. Returns its tokens, and of those known what was lost."""
+    def beat(self, known: Iterable[str], *, ttl: float, but: Collection[str] = ()) -> tuple[set[str], list[str]]:
+        """Renew the leases of all that this session holds. Returns its tokens, and of those known what was lost.
+
+        but: tokens that somebody else looks after.
+        """
         with self.store.write() as txn:
-            renewed, lost = rules.beat(txn, self.actor, known, ttl)
+            renewed, lost = rules.beat(txn, self.actor, known, ttl, but)
             for claim in renewed:
                 txn.record(claim)
             return {f"{claim.task}#{claim.epoch}" for claim in renewed}, list(lost)
@@ -188,54 +182,33 @@ class Board:
 
     def heartbeat(self, name: str, *, ttl: float | None = None) -> Changed:
         """Renew the lease of a claim."""
-        return self._change(
-            "heartbeat", name, lambda txn, task, epoch: rules.heartbeat(txn, self.actor, task, epoch, ttl)
-        )
+        return self._change(rules.heartbeat, name, ttl=ttl)
 
     # Persons
 
     def ask(self, name: str, question: str, options: Sequence[str] = ()) -> Changed:
         """Put a decision for `user` in front of a task."""
-        return self._change(
-            "ask",
-            name,
-            lambda txn, task, epoch: rules.ask(
-                txn, self.actor, task, epoch, question, options, self._new_id(), self._now()
-            ),
-        )
+        return self._change(rules.ask, name, question=question, options=options, fresh_id=self._new_id())
 
     def answer(self, name: str, text: str) -> Changed:
         """Complete a decision."""
-
-        def transition(txn: Txn, task: Task, _: int | None) -> Change:
-            missing = find_products(self.root, task.products)[1] if task.gated else ()
-            return rules.answer(txn, self.actor, task, text, self._now(), missing)
-
-        return self._change("answer", name, transition)
+        return self._change(rules.answer, name, lambda task: {"missing": self._products(task)[1]}, text=text)
 
     def hold(self, name: str, reason: str = "") -> Changed:
         """Let nobody start a task until a person resumes it."""
-        return self._change(
-            "hold", name, lambda txn, task, epoch: rules.hold(txn, self.actor, task, epoch, reason, self._now())
-        )
+        return self._change(rules.hold, name, reason=reason)
 
     def resume(self, name: str) -> Changed:
         """Lift a hold."""
-        return self._change("resume", name, lambda txn, task, _: rules.resume(txn, self.actor, task, self._now()))
+        return self._change(rules.resume, name)
 
     def cancel(self, name: str, *, cascade: bool = False, drop_edges: bool = False) -> Changed:
         """Cancel an open task."""
-        return self._change(
-            "cancel",
-            name,
-            lambda txn, task, _: rules.cancel(
-                txn, self.actor, task, self._now(), cascade=cascade, drop_edges=drop_edges
-            ),
-        )
+        return self._change(rules.cancel, name, cascade=cascade, drop_edges=drop_edges)
 
     def reopen(self, name: str) -> Changed:
         """Take the end of a task back."""
-        return self._change("reopen", name, lambda txn, task, _: rules.reopen(txn, self.actor, task, self._now()))
+        return self._change(rules.reopen, name)
 
     # Looking
 
@@ -254,7 +227,10 @@ class Board:
         """Tasks by age that match all that is given; finished ones only when asked for by `everything` or state."""
         unknown = [name for name in states if name not in STATES and name != "pending"]
         if unknown:
-            raise Invalid(f"no state {unknown[0]!r}", next=f"states are: {', '.join(STATES)}")
+            raise Invalid(
+                f"no state {unknown[0]!r}",
+                next=f"states are: {', '.join(STATES)}; pending is all that nobody has begun",
+            )
         view = self.store.read()
         tasks = sorted(view, key=age)
         hidden = not everything and not states
@@ -265,7 +241,7 @@ class Board:
             and (not label or label in task.labels)
             and (not glob or _matches(task.id, glob))
             and (not text or text.casefold() in f"{task.subject}\n{task.description}".casefold())
-            and (not states or task.status in states or state(view, task).name in states)
+            and (not states or state(view, task).name in states or ("pending" in states and task.status == "pending"))
         ]
         finished = sum(task.closed for task in wanted) if hidden else 0
         wanted = [task for task in wanted if not (hidden and task.closed)]
@@ -301,7 +277,7 @@ class Board:
             more=len(found) - len(page),
             open=sum(not task.closed for task in view),
             total=sum(1 for _ in view),
-            waiting=who_must_act(view) if not page else Offer.__defaults__["waiting"],
+            waiting=who_must_act(view) if not page else Waiting(),
         )
 
     def digest(self) -> Digest:
@@ -339,11 +315,19 @@ class Board:
     def _now(self) -> str:
         return timestamp(self._clock())
 
-    def _change(self, verb: str, name: str, transition: Callable[[Txn, Task, int | None], Change]) -> Changed:
+    def _change(
+        self,
+        rule: Callable[..., Change],
+        name: str,
+        look: Callable[[Task], dict[str, Any]] | None = None,
+        **given: Any,
+    ) -> Changed:
+        """Let a rule change one task. look: what it must be told of the world outside the board, given the task."""
         with self.store.write() as txn:
             task, epoch = _locate(txn, name)
             rules.require_current(txn, task, epoch)
-            return self._apply(verb, txn, transition(txn, task, epoch))
+            told = look(task) if look else {}
+            return self._apply(rule.__name__, txn, rule(txn, self.actor, task, epoch, self._now(), **given, **told))
 
     def _apply(self, verb: str, txn: Txn, change: Change) -> Changed:
         txn.apply(change)
@@ -354,9 +338,15 @@ class Board:
             unblocked=rows(txn, change.unblocked),
             also=rows(txn, change.also),
             blockers=rows(txn, known),
-            notices=change.notices,
+            notices=(*change.notices, *self._recovered()),
             already=change.already,
         )
+
+    def _recovered(self) -> tuple[str, ...]:
+        """What the store found when it finished the work of a killed process; told once."""
+        told = tuple(self.store.notices)
+        self.store.notices.clear()
+        return told
 
 
 def _locate(view: View, name: str) -> tuple[Task, int | None]:
@@ -374,13 +364,15 @@ MAX_DIGITS = 15
 
 
 def _is_of(view: View, task: Task, session: str, agents: bool) -> bool:
-    claim = view.claim(task.id)
-    if claim is None or not claim.open or claim.epoch != task.epoch:
+    claim = view.standing(task)
+    if claim is None:
         return False
     return claim.session == session or (agents and claim.session.startswith(f"{session}/"))
 
 
 def _matches(task_id: str, pattern: str) -> bool:
+    if len(pattern) > MAX_ID:  # no id is longer, and matching may take time that grows faster than the pattern
+        raise Invalid(f"a pattern of {len(pattern)} characters matches no id", next=f"give at most {MAX_ID}")
     from fnmatch import fnmatchcase  # imported late: seldom asked for
 
     return fnmatchcase(task_id, pattern)
@@ -394,6 +386,14 @@ def _told(claim: object) -> dict[str, object]:
 def _nothing(view: View, actor: Actor) -> Refused:
     """Why there is no task to claim, as the refusal that fits."""
     waiting = who_must_act(view)
+    if mine := view.held_by(actor):
+        held = ", ".join(task.id for task in mine[:MAX_NAMED])
+        return NothingActionable(
+            f"nothing else is actionable for {actor.name}: you hold {held}",
+            lines=waiting.lines(),
+            by=(actor.name,),
+            next="finish it (`taskwall done`, complete_task) or give it back (`taskwall release`, release_task)",
+        )
     if all(task.closed for task in view):
         empty = "every task is finished" if any(True for _ in view) else "the board has no tasks"
         return NothingActionable(empty, next="add some: `taskwall add`, `taskwall plan` (create_tasks)")

@@ -7,7 +7,7 @@ import os
 
 from .board import Board
 from .core.errors import Invalid, Unwritable
-from .core.model import PERSONS, Actor, Settings, checked_line
+from .core.model import MAX_TTL, PERSONS, Actor, Settings, checked_line
 from .core.record import Record
 from .process import this_process
 from .stores.files.dialects import read
@@ -256,7 +256,7 @@ def _is_number(value: Any, least: float) -> bool:
 
 _SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "people": (lambda v: isinstance(v, list) and all(isinstance(name, str) for name in v), "a list of names"),
-    "lease_minutes": (lambda v: _is_number(v, 0.01), "a number of minutes"),
+    "lease_minutes": (lambda v: _is_number(v, 0.01) and v <= MAX_TTL, f"minutes, at most {MAX_TTL}"),
     "max_attempts": (lambda v: _is_number(v, 1) and isinstance(v, int), "a whole number from 1"),
     "durability": (lambda v: v in ("full", "fast"), '"full" or "fast"'),
     "claims_per_session": (lambda v: _is_number(v, 0) and isinstance(v, int), "a whole number from 0"),

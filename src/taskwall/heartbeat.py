@@ -6,6 +6,7 @@ import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from types import TracebackType
     from typing import Self
 
@@ -18,11 +19,14 @@ class Heartbeat:
     """Beats for everything that `board`'s session holds, by the command line too, five times a lease.
 
     It never raises. `lost`: a line about each claim that was taken over, until `take_lost` is asked. The board is its
-    own, for it is used by the thread.
+    own, for it is used by the thread, and has a lease.
     """
 
-    def __init__(self, board: Board, *, lease: float) -> None:
-        self.board, self.lease = board, lease
+    def __init__(self, board: Board, but: Collection[str] = ()) -> None:
+        """but: tokens that somebody else looks after."""
+        assert board.lease, "claims by hand need no heartbeat"
+        self.board, self.lease = board, board.lease
+        self.but = but
         self._held: set[str] = set()
         self._lost: list[str] = []
         self._stop = threading.Event()
@@ -49,7 +53,7 @@ class Heartbeat:
     def beat(self) -> None:
         """Renew every lease once."""
         try:
-            held, superseded = self.board.beat(self._held, ttl=self.lease)
+            held, superseded = self.board.beat(self._held, ttl=self.lease, but=self.but)
         except Exception:  # noqa: BLE001 - a board that cannot be written now may be in a moment; the lease gives it time
             return
         self._held = held

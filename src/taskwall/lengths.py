@@ -1,6 +1,8 @@
-"""How long a text is for a model, and how it is made shorter."""
+"""How long a text is for a model or on a terminal, and how it is made shorter."""
 
 from __future__ import annotations
+
+from itertools import accumulate
 
 
 def tokens(text: str) -> float:
@@ -16,10 +18,20 @@ def clipped(text: str, most: int) -> str:
     return text if short == text else f"{short.rstrip()}…"
 
 
-def shortened(text: str, most: int) -> str:
-    """Text of at most `most` characters, with its beginning and its end."""
+def shortened(text: str, most: int, where: str = "") -> str:
+    """Text of at most `most` characters, with its beginning and its end. where: what to say of the rest."""
     if len(text) <= most:
         return text
-    note = f"\n… {len(text) - most} characters and more are left out here …\n"
+    note = f"\n… {len(text) - most} characters and more are left out here{where} …\n"
     head = (most - len(note)) * 2 // 3
     return text[:head] + note + text[len(text) - (most - len(note) - head) :]
+
+
+def cut(line: str, width: int) -> str:
+    """A line that fits in so many columns; wide characters take two, combining ones none."""
+    import unicodedata  # imported late: only a terminal needs it
+
+    widths = [0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line]
+    if sum(widths) <= width:
+        return line
+    return "".join(c for c, end in zip(line, accumulate(widths), strict=True) if end < width) + "…"

@@ -256,11 +256,11 @@ def _add(bound: dict[str, Any], name: str, value: Any, where: str) -> None:
 def _coerced(kind: str, value: Any, where: str) -> Any:
     try:
         return _COERCE[kind](value)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         wanted = {"Ids": "a list of ids", "list[str]": "a list of strings", "list[Draft]": "a list of tasks"}.get(
             kind, f"a {KINDS[kind]}"
         )
-        raise Invalid(f"{where} is {value!r}, must be {wanted}", next="send it again") from None
+        raise Invalid(f"{where} is {str(value)[:80]!r}, must be {wanted}", next="send it again") from None
 
 
 def _text(value: Any) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 
-from .core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, STATUSES
+from .board import PAGE
+from .core.model import BY_HAND, CANCELLED, COMPLETED, IN_PROGRESS, PENDING, PERSONS, STATUSES
 from .core.state import BROKEN, HELD, STALE, WAITING
 from .lengths import clipped, shortened, tokens
 from .results import (
@@ -30,17 +31,19 @@ from .results import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Any
 
     from .core.errors import Refused
     from .core.model import Task
+    from .core.state import Waiting
     from .results import Answer, Step
 
 MARKS = {PENDING: "[ ]", IN_PROGRESS: "[>]", COMPLETED: "[x]", CANCELLED: "[-]"}
 MAX_TEXT = 2_000
 """How much of a description or note a claim's answer repeats, in characters."""
 MAX_REASONS = 5
+LAPSED = "its holder is gone or its lease ran out"
 MAX_ITEMS = 20
 """How many tasks one section of an answer names."""
 
@@ -60,7 +63,7 @@ def safe(text: str, *, lines: bool = False) -> str:
 
 def text(answer: Answer) -> str:
     """An answer as lines of text, for models and pipes. Whatever a line forgot to escape is escaped here."""
-    return safe("\n".join(_LINES[type(answer)](answer)), lines=True)
+    return safe("\n".join(LINES[type(answer)](answer)), lines=True)
 
 
 def fitted(answer: Answer, most: int) -> str:
@@ -94,6 +97,14 @@ def refusal(error: Refused) -> str:
     return f"{lines}\nNext: {safe(error.next)}"
 
 
+def near(name: str, offered: Collection[str]) -> str:
+    """The way out for a name that is none of these."""
+    from difflib import get_close_matches  # imported late: only an error needs it
+
+    close = get_close_matches(name.lower(), offered, n=1, cutoff=0.5)
+    return f"{f'did you mean {close[0]}? ' if close else ''}there are {', '.join(offered)}"
+
+
 def line(row: Row) -> str:
     """One task on one line: mark, id, subject, status, what it waits for or who has it."""
     task = row.task
@@ -119,7 +130,7 @@ def _circumstances(row: Row) -> list[str]:
     if row.state == HELD:
         words.append(f"held: {safe(row.reasons[0].text)}")
     elif row.state == STALE:
-        words.append("stale: its lease ran out")
+        words.append(f"stale: {LAPSED}")
     elif row.state == WAITING:
         words.append(f"waiting on {safe(row.reserved or '')}")
     elif row.reserved and task.status == PENDING:
@@ -199,7 +210,8 @@ def _briefing(row: Row, blockers: Sequence[Row]) -> list[str]:
     lines += [f"attempts before: {task.attempts}"] if task.attempts else []
     lines += [f"note by {safe(note['by'])}: {_block(note['text'])}" for note in task.notes[-5:]]
     lines += [f"products: {', '.join(map(safe, task.products))}"] if task.products else []
-    return [*lines, f"Next: do it, then complete_task (taskwall done {task.id})"]
+    way = f"taskwall answer {task.id} TEXT" if row.reserved in PERSONS or task.question is not None else ""
+    return [*lines, f"Next: {way or f'do it, then complete_task (taskwall done {task.id})'}"]
 
 
 def _block(text: str) -> str:
@@ -228,9 +240,18 @@ def _listing(answer: Listing) -> list[str]:
     if not answer.total:
         return ["No tasks. Use create_task (taskwall add) to add some."]
     lines = [line(row) for row in answer.rows] or ["No task matches." if not answer.finished else "No open tasks."]
-    if answer.more:
-        lines.append(f"… {answer.more} more: list --after {answer.rows[-1].task.id}")
-    return lines + ([f"{answer.finished} finished"] if answer.finished else [])
+    return lines + after(answer)
+
+
+def after(answer: Listing | Offer) -> list[str]:
+    """What follows the rows of a list: how many more there are, and the command that shows them."""
+    shown, total = len(answer.rows), len(answer.rows) + answer.more
+    if isinstance(answer, Listing):
+        way = f": taskwall list --after {safe(answer.rows[-1].task.id)} (with the same filters)" if shown else ""
+        finished = [f"{answer.finished} finished"] if answer.finished else []
+    else:
+        way, finished = f": taskwall next -n {min(total, PAGE)}" if shown < PAGE else "", []
+    return ([f"… {answer.more} more{way}"] if answer.more else []) + finished
 
 
 def _shown(answer: Shown) -> list[str]:
@@ -245,7 +266,7 @@ def _shown(answer: Shown) -> list[str]:
         lines.append(f"{key}: {_value(value)}")
     lines += [f"{safe(key)}: {_value(value)}" for key, value in task.extra.items()]
     if answer.claim:
-        lines.append("claim: " + ", ".join(f"{key} {_value(value)}" for key, value in answer.claim.items()))
+        lines.append(f"claim: {_claim(answer.claim)}")
     for title, items in (
         ("Waits for:", answer.blockers),
         ("Children:", answer.children),
@@ -264,6 +285,12 @@ def _shown(answer: Shown) -> list[str]:
     return lines + [f"notice: {safe(notice)}" for notice in task.notices]
 
 
+def _claim(told: dict[str, Any]) -> str:
+    words = [f"{key} {_value(value)}" for key, value in told.items() if key not in ("lease", "left")]
+    words.append("by hand, never lapses" if told.get("lease") == BY_HAND else f"lease {_value(told.get('lease'))}")
+    return ", ".join(words + ([f"{told['left']:.1f} minutes left"] if "left" in told else []))
+
+
 def _because(row: Row) -> str:
     told = [safe(reason.text) for reason in row.reasons[:MAX_REASONS]]
     more = [f"… {len(row.reasons) - MAX_REASONS} more"] if len(row.reasons) > MAX_REASONS else []
@@ -276,8 +303,7 @@ def _value(value: Any) -> str:
 
 def _offer(answer: Offer) -> list[str]:
     if answer.rows:
-        more = [f"… {answer.more} more: taskwall next -n {answer.more + len(answer.rows)}"] if answer.more else []
-        return [*map(line, answer.rows), *more]
+        return [*map(line, answer.rows), *after(answer)]
     if not answer.total:
         return ["No tasks. Use create_task (taskwall add) to add some."]
     if not answer.open:
@@ -307,9 +333,13 @@ def _history(answer: History) -> list[str]:
     lines = []
     for event in answer.events:
         told = [safe(str(event.get(key))) for key in ("at", "by", "verb", "task")]
+        told[0] = re.sub(r"\.\d+Z$", "Z", told[0])
         told += [f"{safe(str(key))}={_value(value)}" for key, value in event.items() if key not in known]
         lines.append(" ".join(told))
-    earlier = [f"… {answer.more} earlier"] if answer.more else []
+    shown = len(answer.events)
+    name = f" {safe(answer.task)}" if answer.task else ""
+    way = f": taskwall log{name} -n {min(shown + answer.more, PAGE)}" if shown < PAGE else ""
+    earlier = [f"… {answer.more} earlier{way}"] if answer.more else []
     return earlier + lines or ["Nothing is recorded here."]
 
 
@@ -319,8 +349,19 @@ def _released(answer: Released) -> list[str]:
 
 
 def _graph(answer: Graph) -> list[str]:
-    lines = _tree(answer.steps, answer.more) or ["No open tasks."]
+    lines = _tree(_without_parents(answer.steps), answer.more) or ["No open tasks."]
     return lines + ([f"{answer.finished} finished"] if answer.finished else [])
+
+
+def _without_parents(steps: Iterable[Step]) -> list[Step]:
+    """The tree does not repeat that a task waits for the one above it."""
+    above: dict[int, str] = {}
+    found = []
+    for step in steps:
+        above[step.depth] = step.row.task.id
+        waits = tuple(name for name in step.row.waits if name != above.get(step.depth - 1))
+        found.append(step.replace(row=step.row.replace(waits=waits)))
+    return found
 
 
 def _digest(answer: Digest) -> list[str]:
@@ -332,11 +373,20 @@ def _digest(answer: Digest) -> list[str]:
     lines += [f"Others hold {answer.others}."] if answer.others else []
     if answer.counts:
         lines += _bounded("Next:", [*map(line, answer.next)], 160, answer.more) or ["Next: nothing is actionable."]
-    return lines + _bounded("Who must act:", [f"- {safe(end)}" for end in answer.waiting.lines()], 120, 0)
+    return lines + _bounded("Who must act:", [f"- {safe(end)}" for end in _by_holder(answer.waiting).lines()], 120, 0)
+
+
+def _by_holder(waiting: Waiting) -> Waiting:
+    """With one line for all that somebody holds."""
+    held: dict[str, list[str]] = {}
+    for who, name in waiting.holders:
+        held.setdefault(who, []).append(name)
+    more = {who: f" and {len(names) - 3} more" if len(names) > 3 else "" for who, names in held.items()}
+    return waiting.replace(holders=tuple((who, ", ".join(names[:3]) + more[who]) for who, names in held.items()))
 
 
 def _lapsed(row: Row) -> str:
-    return " [its lease ran out]" if row.state == STALE else ""
+    return f" [{LAPSED}]" if row.state == STALE else ""
 
 
 def _bounded(title: str, items: Sequence[str], most: int, more: int) -> list[str]:
@@ -364,7 +414,7 @@ def _place(answer: Place) -> list[str]:
 def _set_up(answer: SetUp) -> list[str]:
     names, files = ", ".join(answer.clients), ", ".join(map(safe, answer.files))
     if not files:
-        said = f"Nothing to {answer.action} for {names}: all is as it should be."
+        said = f"Nothing to change for {names}: {'see above' if answer.notes else 'all is as it should be'}."
     elif answer.done:
         said = f"{'Removed' if answer.action == 'remove' else 'Set up'} for {names}: {files} changed"
     else:
@@ -384,7 +434,7 @@ def mermaid(answer: Graph) -> str:
     return safe("\n".join(lines), lines=True)
 
 
-_LINES: dict[type, Callable[[Any], list[str]]] = {
+LINES: dict[type, Callable[[Any], list[str]]] = {
     Changed: _changed,
     Created: _created,
     Released: _released,

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 
+from . import render, signals
 from .board import Board
 from .core.errors import Locked, NothingActionable, Refused, Unwritable
 from .core.model import Actor
@@ -77,17 +78,16 @@ def run(board: str) -> Selftest:
         folder = tempfile.mkdtemp(prefix=".taskwall-selftest-", dir=beside)
     except OSError as error:
         raise Unwritable(f"{beside} cannot be written: {error.strerror}", next="name another: --board PATH") from None
-    before = signal.signal(signal.SIGTERM, _end)
-    try:
-        tried = tuple(_tried(what, trial, folder, until) for what, trial in TRIALS.items())
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        signal.signal(signal.SIGTERM, before)
+    with signals.handled(signals.ENDING, _end):
+        try:
+            tried = tuple(_tried(what, trial, folder, until) for what, trial in TRIALS.items())
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
     system = _file_system(beside)
     return Selftest(beside, system, not any(each.bad for each in tried), tried, _warnings(system))
 
 
-def lines(answer: Selftest) -> list[str]:
+def _lines(answer: Selftest) -> list[str]:
     """The table as text."""
     width = max(len(each.what) for each in answer.tried)
     found = [f"{answer.folder} is on {answer.file_system or 'a file system of unknown type'}", ""]
@@ -98,6 +98,9 @@ def lines(answer: Selftest) -> list[str]:
         found += [f"    {flaw}" for flaw in each.bad[:3]]
     verdict = "What was tried held." if answer.held else "NOT ALL OF IT HELD: do not share a board in this place."
     return [*found, "", verdict, *answer.warnings]
+
+
+render.LINES[Selftest] = _lines
 
 
 # The file system

@@ -22,10 +22,11 @@ from conftest import NOON
 from taskwall import render
 from taskwall.agent import runs as run_logs
 from taskwall.agent.messages import Call
-from taskwall.agent.screen import Screen, call_line, cut
+from taskwall.agent.screen import Screen, call_line
 from taskwall.core.errors import Refused
 from taskwall.core.model import KEYS, Actor, id_flaw
 from taskwall.faces.cli import main as cli
+from taskwall.lengths import cut
 from taskwall.registry import VERBS, call
 from taskwall.stores.files import journal as journal_module
 from taskwall.stores.files.ledger import boot_id

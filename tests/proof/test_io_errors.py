@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 
 import pytest
 
@@ -82,6 +83,11 @@ class FailDisk(Disk):
         self.step("sync")
 
 
+def timeless(world):
+    """The clock of a test moves at every look, and fewer tasks need fewer looks."""
+    return {name: re.sub(rb"T[\d:.]+Z", b"", data or b"") for name, data in world.items()}
+
+
 class Trial:
     def __init__(self, case, path):
         self.case, self.path = case, str(path / ".tasks")
@@ -121,7 +127,8 @@ class Trial:
             allowed = [kept(world) for world in self.expected.worlds(acknowledged=False)]
         if told is None and unread and left.get(unread) == before.get(unread):
             # A task that cannot be read is a broken one: it is not written, and a cascade ends at it.
-            allowed.append({name: data if data == before.get(name) else after.get(name) for name, data in left.items()})
+            rest = {name: data if data == before.get(name) else after.get(name) for name, data in left.items()}
+            allowed += [left] if timeless(rest) == timeless(left) else []
         if left not in allowed:
             yield f"not what was answered ({told or 'success'})"
         if told is not None and not (told.message and told.way_out):
@@ -136,13 +143,15 @@ class Trial:
             yield f"the board is not usable afterwards: {error!r}"
 
 
-def fail_everywhere(cases, path, errors=ERRORS, every=1):
+def fail_everywhere(cases, path, errors=ERRORS, every=1, *, until_found=False):
     tried, flaws = 0, []
     for case in cases:
         trial = Trial(case, path)
         for code in errors:
             for at in range(0, len(trial.operations), every):
                 for stays in (False, True):
+                    if flaws and until_found:
+                        return tried, flaws
                     tried += 1
                     flaws += trial.flaws(at, code, stays=stays)
     return tried, flaws
@@ -150,7 +159,7 @@ def fail_everywhere(cases, path, errors=ERRORS, every=1):
 
 @pytest.mark.slow
 def test_a_disk_that_fails_at_any_operation_loses_nothing_and_is_named(board_dir, figure):
-    tried, flaws = fail_everywhere(CASES, board_dir, every=2)
+    tried, flaws = fail_everywhere(CASES, board_dir, every=3)
     figure("I/O errors", tried=tried, bad=flaws, at_least=1_000)
 
 
@@ -209,7 +218,7 @@ BUGS = {
 def test_seeded_bugs_are_found_by_failing(bug, board_dir, monkeypatch):
     BUGS[bug](monkeypatch)
     cases = [BY_NAME["complete in a dialect"], BY_NAME["release"], BY_NAME["ask"]]
-    assert fail_everywhere(cases, board_dir, errors=(errno.EIO,))[1]
+    assert fail_everywhere(cases, board_dir, errors=(errno.EIO,), until_found=True)[1]
 
 
 def test_success_after_a_failed_sync_is_found(board_dir, monkeypatch):

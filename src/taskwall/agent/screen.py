@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from itertools import accumulate
 
+from ..lengths import cut
 from ..render import safe
 
 TYPE_CHECKING = False
@@ -58,13 +58,3 @@ def _brief(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ",".join(value)
     return str(len(value)) if isinstance(value, list) else str(value)
-
-
-def cut(line: str, width: int) -> str:
-    """A line that fits in so many columns; wide characters take two."""
-    import unicodedata  # imported late: only a terminal needs it
-
-    widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in line]
-    if sum(widths) <= width:
-        return line
-    return "".join(c for c, end in zip(line, accumulate(widths), strict=True) if end < width) + "…"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import time
 
-from .. import config
+from .. import config, signals
+from ..board import timestamp, utc_now
 from ..core.errors import Refused
 from ..core.model import checked_line
 from ..heartbeat import Heartbeat
-from . import signals
 from .files import Workspace
 from .loop import Agent, Ended
 from .messages import system_message, tool_message, unanswered, user_message
@@ -61,10 +60,16 @@ def run(
     board = config.open_board(location, who, make=True, beats=True)
     with board.store.write():
         pass  # makes .local, which ignores itself, and tells now rather than later that a board cannot be written
-    heartbeat = Heartbeat(config.open_board(location, who, beats=True), lease=board.lease or 0)
     # A session that somebody else began may hold tasks already; those are theirs to give back.
     theirs = _held(board) if os.environ.get("TASKWALL_SESSION") and not resumed else set()
-    header = {"actor": who.name, "session": who.session, "model": endpoint.model, "goal": goal, "at": _now()}
+    heartbeat = Heartbeat(config.open_board(location, who, beats=True), but=theirs)
+    header = {
+        "actor": who.name,
+        "session": who.session,
+        "model": endpoint.model,
+        "goal": goal,
+        "at": timestamp(utc_now()),
+    }
     log = resumed or RunLog.start(runs, run_id, header)
     screen = Screen()
 
@@ -88,10 +93,6 @@ def _actor(given: str | None, header: Mapping[str, Any], run_id: str) -> Actor:
     actor = config.find_actor(given or header.get("actor"), os.environ, default="agent")
     session = os.environ.get("TASKWALL_SESSION") or header.get("session") or run_id
     return actor.replace(session=checked_line(session, "the session"))
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _open(log: RunLog, board: Board, goal: str | None, workspace: str, *, new_goal: str | None) -> None:

@@ -41,13 +41,11 @@ def own(run: Any, doc: str, *params: Param) -> Tool:
 
 
 def arguments(verb: Verb, given: Any) -> dict[str, Any]:
-    """The keyword arguments of a call. An empty text that a tool needs is a text, not an absent option."""
+    """The keyword arguments of a call. Raises Invalid."""
     if isinstance(given, dict):
         names = {param.public for param in verb.params}
         given = {key if key in names else SYNONYMS.get(key, key): value for key, value in given.items()}
-    empty = {p.name: "" for p in verb.params if p.required and isinstance(given, dict) and given.get(p.public) == ""}
-    params = tuple(p.replace(required=False) if p.name in empty else p for p in verb.params)
-    return empty | bind(verb.replace(params=params), given)
+    return bind(verb, given)
 
 
 def needed(name: str, doc: str) -> Param:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from .. import envelope, registry, render, verbs  # noqa: F401 - importing verbs registers them
 from ..core.errors import Invalid, Refused
+from ..lengths import shortened
 from ..results import Created, stored
+from ..signals import deferred
 from .files import file_tools
 from .shell import shell_tools
-from .signals import deferred
 from .todo import todo_tool
 from .tool import Tool
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from .runs import RunLog
     from .shell import Consent
 
-MAX_RESULT, HEAD = 8_000, 5_000
-"""Characters of a result that a model is shown, and how many of them from its beginning."""
+MAX_RESULT = 8_000
+"""Characters of a result that a model is shown; all of a longer one is kept in a file."""
 
 
 class Toolbox:
@@ -46,27 +47,19 @@ class Toolbox:
         except Exception as error:  # noqa: BLE001 - a call without an answer would end the conversation
             text = f"{call.name} failed: {type(error).__name__}: {error}"
         text = text.encode("utf-8", "backslashreplace").decode()
-        return self._capped(text) if text.strip() else "(no output)"
+        if len(text) > MAX_RESULT:
+            text = shortened(text, MAX_RESULT, f"; all {len(text)} are in {self.log.spill(text)}")
+        return text if text.strip() else "(no output)"
 
     def _find(self, call: Call) -> Tool:
         if call.name not in self.tools:
-            from difflib import get_close_matches  # imported late: only an error needs it
-
-            near = get_close_matches(call.name.lower(), self.tools, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise Invalid(f"no tool {call.name!r}", next=f"{hint}there are {', '.join(self.tools)}")
+            raise Invalid(f"no tool {call.name!r}", next=render.near(call.name, self.tools))
         if call.flaw:
             raise Invalid(
                 f"{call.name} was not run: its arguments are not JSON, perhaps cut off: {call.flaw}",
                 next="send them again as one JSON object, shorter if need be",
             )
         return self.tools[call.name]
-
-    def _capped(self, text: str) -> str:
-        if len(text) <= MAX_RESULT:
-            return text
-        note = f"\n… cut; all {len(text)} characters are in {self.log.spill(text)} …\n"
-        return text[:HEAD] + note + text[len(text) - (MAX_RESULT - HEAD - len(note)) :]
 
 
 def board_tools(board: Board) -> list[Tool]:

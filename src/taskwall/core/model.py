@@ -133,7 +133,7 @@ class Claim(Record):
     ttl: float | None = None
     open: bool = True
     past: tuple[tuple[str, str, int], ...] = ()
-    process: str = ""  # of a holder that lives as long as its claim (see `process`)
+    process: str = ""  # those of a session that lives as long as they do, with commas between (see `process`)
     lease: str = BY_HAND
     left: float | None = None  # minutes until the lease lapses
 

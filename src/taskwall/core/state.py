@@ -77,9 +77,8 @@ def _open_wait(kind: str, task: Task) -> Reason:
 
 def is_lapsed(view: View, task: Task) -> bool:
     """Whether the task is in progress under a lease that nobody kept up."""
-    claim = view.claim(task.id)
-    known = claim is not None and claim.open and claim.epoch == task.epoch
-    return task.status == IN_PROGRESS and known and claim is not None and claim.lease == LAPSED
+    claim = view.standing(task)
+    return claim is not None and claim.lease == LAPSED
 
 
 def attempts(view: View, task: Task) -> int:
@@ -91,8 +90,8 @@ def reservation(view: View, task: Task) -> str | None:
     """For whom alone an open task is, when it is not in somebody's hands."""
     if task.status != IN_PROGRESS:
         return task.owner
-    claim = view.claim(task.id)
-    return claim.reserved if claim and claim.epoch == task.epoch else None
+    claim = view.current(task)
+    return claim.reserved if claim else None
 
 
 def is_for(owner: str | None, actor: Actor, settings: Settings) -> bool:
@@ -193,8 +192,7 @@ def unblocked(before: View, after: View, changed: Iterable[str]) -> tuple[Task, 
 
 def _around(view: View, task_id: str) -> list[Task]:
     task = view.get(task_id)
-    parent = view.get(task.parent) if task and task.parent else None
-    return [*view.dependents(task_id), *([task] if task else []), *([parent] if parent else [])]
+    return [task, *view.waiters(task)] if task else view.dependents(task_id)
 
 
 def would_unblock(view: View, task: Task) -> tuple[Task, ...]:

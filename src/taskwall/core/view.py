@@ -93,11 +93,24 @@ class View:
         """The tasks whose parent this id is, oldest first."""
         return _by_age([task for i in self._links[1].get(task_id, ()) if (task := self.get(i))])
 
-    def behind(self, task: Task) -> list[Task]:
-        """The open tasks that wait for this one: its dependents and its parent."""
+    def waiters(self, task: Task) -> list[Task]:
+        """The tasks that wait for this one, open or not: its dependents and its parent."""
         parent = self.get(task.parent) if task.parent else None
-        waiting = {t.id: t for t in [*self.dependents(task.id), *([parent] if parent else [])]}
-        return [t for t in waiting.values() if not t.closed and not t.flaw]
+        return list({t.id: t for t in [*self.dependents(task.id), *([parent] if parent else [])]}.values())
+
+    def behind(self, task: Task) -> list[Task]:
+        """The open tasks that wait for this one."""
+        return [t for t in self.waiters(task) if not t.closed and not t.flaw]
+
+    def current(self, task: Task) -> Claim | None:
+        """The claim of the task's own epoch, whether it still stands or has ended."""
+        claim = self.claim(task.id)
+        return claim if claim and claim.epoch == task.epoch else None
+
+    def standing(self, task: Task) -> Claim | None:
+        """The claim under which a task is in progress, where it is known."""
+        claim = self.current(task)
+        return claim if claim and claim.open and task.status == IN_PROGRESS else None
 
     def by_key(self, key: str) -> Task | None:
         """The task that was created with this idempotency key."""
@@ -105,8 +118,7 @@ class View:
 
     def held_by(self, actor: Actor) -> list[Task]:
         """The tasks in progress that this actor holds in this session, oldest first."""
-        begun = ((task, self.claim(task.id)) for task in self if task.status == IN_PROGRESS)
-        return _by_age([t for t, c in begun if c and c.open and c.epoch == t.epoch and actor.holds(c)])
+        return _by_age([task for task in self if actor.holds(self.standing(task))])
 
     def rank(self, task_id: str) -> int:
         """The length of the longest chain of open tasks that wait behind this one."""

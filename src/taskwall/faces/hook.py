@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 MAX_INPUT = 8 * 1024 * 1024
 MAX_DESCRIPTION = 10_000
 REFUSED = 2
+GLANCE = SECONDS - 0.3
+"""How long a board may take at the start of a session, so that there is time to say that it is slow."""
 
 
 class Call(Record):
@@ -69,11 +71,11 @@ def run(event: str | None, *, given: str | None = None, actor: str | None = None
 def _input() -> dict[str, Any]:
     """The client's JSON; nothing when there is none. Not through sys.stdin, whose lock must be free when we give up."""
     data = b""
-    while not os.isatty(0) and len(data) < MAX_INPUT and (more := os.read(0, 65536)):
-        data += more
     try:
+        while not os.isatty(0) and len(data) < MAX_INPUT and (more := os.read(0, 65536)):
+            data += more
         body = json.loads(data)
-    except (ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError):  # OSError: standard input is closed
         return {}
     return body if isinstance(body, dict) else {}
 
@@ -100,6 +102,8 @@ def _actor(given: str | None, body: dict[str, Any]) -> Actor:
     if not actor.named:
         actor = actor.replace(name=_client(body), named=True)
     session = os.environ.get("TASKWALL_SESSION") or body.get("session_id") or body.get("conversation_id")
+    if not session and actor.session in (actor.name, "user"):
+        session = f"unnamed-{os.getpid()}"  # nobody's, so that nothing of somebody else's is given back
     return config.find_actor(actor.name, {"TASKWALL_SESSION": str(session or actor.session)})
 
 
@@ -113,7 +117,7 @@ def _client(body: dict[str, Any]) -> str:
 
 
 def _session_start(call: Call) -> dict[str, Any]:
-    text = prime(call.location, call.actor)
+    text = prime(call.location, call.actor, seconds=GLANCE)
     if "cursor_version" in call.body:
         return {"additional_context": text}
     return {"hookSpecificOutput": {"hookEventName": call.event, "additionalContext": text}}
@@ -143,10 +147,11 @@ _TOKEN = re.compile(r"token: ([\w.-]+#\d+)")
 
 
 def _task_created(call: Call) -> None:
+    """A task of the client's own list is mirrored on the board, where others see it but do not take it."""
     subject = " ".join(call.told("task_subject").split())[:MAX_SUBJECT]
     if subject and (key := _key(call)):
         description = call.told("task_description")[:MAX_DESCRIPTION]
-        call.board.create([Draft(subject=subject, description=description, key=key)])
+        call.board.create([Draft(subject=subject, description=description, key=key, owner=call.actor.name)])
 
 
 def _task_completed(call: Call) -> None:

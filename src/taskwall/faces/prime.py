@@ -32,7 +32,11 @@ SLOW = "It did not answer in time; ask it later: taskwall next"
 
 def prime(location: Location, actor: Actor, seconds: float = SECONDS) -> str:
     """The digest as text of at most 700 tokens; when the board is slow, what is known without it. Raises Refused."""
-    found = glance(location, actor, seconds)
+    return told(location, glance(location, actor, seconds))
+
+
+def told(location: Location, found: Digest | None) -> str:
+    """What was glanced at as text, None when that took too long."""
     where = clipped(render.safe(location.path), 40)
     return (
         f"taskwall: a task board shared with other agents and people, in {where}\n"

@@ -55,21 +55,51 @@ Part = Text | Skill | Json | Toml
 
 
 class Client(Record):
-    """A client: by what it is found, and what set-up writes for it in a project and, with --user, in a home folder."""
+    """A client: by what it is found, and what set-up writes and says for it in a project and, with --user, at home."""
 
     name: str
-    title: str
     programs: tuple[str, ...]
     traces: tuple[str, ...]
     project: tuple[Part, ...]
     user: tuple[Part, ...]
     notes: tuple[str, ...] = ()
+    user_notes: tuple[str, ...] = ()
 
 
 def text_of(name: str) -> str:
     """One of our texts for agents: `SKILL.md` or `agents.md`."""
     with open(os.path.join(TEXTS, name), encoding="utf-8") as file:
         return file.read()
+
+
+_AT_HOME = (
+    (
+        "This repository has a task board that outlives sessions and is shared",
+        "In a repository with a .tasks folder, and in no other: its task board outlives sessions and is shared",
+    ),
+    ("Shared task board of this repository in .tasks,", "Only in a repository with a .tasks folder, its task board,"),
+    ("when a .tasks folder is present; ", ""),
+    ("# The task board\n", "# The task board\n\nOnly where there is a .tasks folder: elsewhere use nothing of this.\n"),
+)
+"""What our texts say instead where they are read in every repository: nobody there has asked for a board."""
+
+
+def _at_home(text: str) -> str:
+    for ours, instead in _AT_HOME:
+        text = text.replace(ours, instead)
+    return text
+
+
+def _skill(folder: str) -> Skill:
+    return Skill(f"{folder}/skills/taskwall/SKILL.md", text_of("SKILL.md"))
+
+
+def _skill_at_home(folder: str) -> Skill:
+    return _skill(folder).replace(text=_at_home(text_of("SKILL.md")))
+
+
+def _lines_at_home(path: str) -> Text:
+    return Text(path, _at_home(text_of("agents.md")))
 
 
 # Hooks
@@ -116,13 +146,9 @@ def _servers(path: str, value: dict[str, Any]) -> Json:
     return Json(path, (Entry(("mcpServers", SERVER), value),))
 
 
-def _opencode(folder: str) -> Json:
+def _opencode_server(folder: str) -> Json:
     entry = Entry(("mcp", SERVER), OPENCODE)
     return Json(f"{folder}opencode.json", (entry,), OPENCODE_SCHEMA, others=(f"{folder}opencode.jsonc",))
-
-
-def _codex(folder: str) -> Toml:
-    return Toml(f"{folder}config.toml", CODEX, ("mcp_servers", SERVER))
 
 
 # Clients
@@ -133,52 +159,64 @@ GEMINI_FILES = Entry(("context", "fileName"), ["AGENTS.md", "GEMINI.md"], '["AGE
 
 def clients(*, stop: bool = False) -> dict[str, Client]:
     """Every client by its name. stop: with the hook that asks an agent once about what it still holds."""
-    lines, skill = text_of("agents.md"), text_of("SKILL.md")
-    agents = Text("AGENTS.md", lines)
-    shared = Skill(".agents/skills/taskwall/SKILL.md", skill)
-    ours = Skill(".claude/skills/taskwall/SKILL.md", skill)
-    claude = _hooks(".claude/settings.json", HOOKS + (("Stop",) if stop else ()))
-    codex = HOOKS[:3] + (("Stop",) if stop else ())
-    gemini = Json(
-        ".gemini/settings.json",
-        (Entry(("mcpServers", SERVER), SHORT), *_hook_entries(HOOKS[:2], SECONDS * 1000)),
-    )
-    cursor = (
-        shared,
+    also = ("Stop",) if stop else ()
+    found = (_claude(also), _codex(also), _gemini(), _opencode(), _cursor())
+    return {client.name: client for client in found}
+
+
+def _agents() -> Text:
+    return Text("AGENTS.md", text_of("agents.md"))
+
+
+def _claude(also: tuple[str, ...]) -> Client:
+    hooks = _hooks(".claude/settings.json", HOOKS + also)
+    return Client(
+        "claude", ("claude",), (".claude", "CLAUDE.md", ".mcp.json"),
+        (_skill(".claude"), _agents(), Text("CLAUDE.md", IMPORT), _servers(".mcp.json", STDIO), hooks),
+        (_skill_at_home(".claude"), _lines_at_home(".claude/CLAUDE.md"), _servers(".claude.json", STDIO), hooks),
+        ("Claude Code asks once whether it may use the server of .mcp.json",),
+    )  # fmt: skip
+
+
+def _codex(also: tuple[str, ...]) -> Client:
+    both = (Toml(".codex/config.toml", CODEX, ("mcp_servers", SERVER)), _hooks(".codex/hooks.json", HOOKS[:3] + also))
+    return Client(
+        "codex", ("codex",), (".codex",),
+        (_skill(".agents"), _agents(), *both),
+        (_skill_at_home(".agents"), _lines_at_home(".codex/AGENTS.md"), *both),
+        ("Codex reads .codex/ of a project only when the project is trusted",),
+    )  # fmt: skip
+
+
+def _gemini() -> Client:
+    entries = (Entry(("mcpServers", SERVER), SHORT), *_hook_entries(HOOKS[:2], SECONDS * 1000))
+    path = ".gemini/settings.json"
+    return Client(
+        "gemini", ("gemini",), (".gemini", "GEMINI.md"),
+        (_skill(".agents"), _agents(), Json(path, (*entries, GEMINI_FILES))),
+        (_skill_at_home(".agents"), _lines_at_home(".gemini/GEMINI.md"), Json(path, entries)),
+    )  # fmt: skip
+
+
+def _opencode() -> Client:
+    home = ".config/opencode"
+    return Client(
+        "opencode", ("opencode",), (".opencode", "opencode.json", "opencode.jsonc", home),
+        (_skill(".agents"), _agents(), _opencode_server("")),
+        (_skill_at_home(".agents"), _lines_at_home(f"{home}/AGENTS.md"), _opencode_server(f"{home}/")),
+    )  # fmt: skip
+
+
+def _cursor() -> Client:
+    both = (
         _servers(".cursor/mcp.json", SHORT),
         _cursor_hooks(".cursor/hooks.json", ("sessionStart", "sessionEnd", "subagentStop")),
     )
-    found = (
-        Client(
-            "claude", "Claude Code", ("claude",), (".claude", "CLAUDE.md", ".mcp.json"),
-            (ours, agents, Text("CLAUDE.md", IMPORT), _servers(".mcp.json", STDIO), claude),
-            (ours, Text(".claude/CLAUDE.md", lines), _servers(".claude.json", STDIO), claude),
-            ("Claude Code asks once whether it may use the server of .mcp.json",),
-        ),
-        Client(
-            "codex", "Codex", ("codex",), (".codex",),
-            (shared, agents, _codex(".codex/"), _hooks(".codex/hooks.json", codex)),
-            (shared, Text(".codex/AGENTS.md", lines), _codex(".codex/"), _hooks(".codex/hooks.json", codex)),
-            ("Codex reads .codex/ of a project only when the project is trusted",),
-        ),
-        Client(
-            "gemini", "Gemini CLI", ("gemini",), (".gemini", "GEMINI.md"),
-            (shared, agents, gemini.replace(entries=(*gemini.entries, GEMINI_FILES))),
-            (shared, Text(".gemini/GEMINI.md", lines), gemini),
-        ),
-        Client(
-            "opencode", "opencode", ("opencode",), (".opencode", "opencode.json", "opencode.jsonc", ".config/opencode"),
-            (shared, agents, _opencode("")),
-            (shared, Text(".config/opencode/AGENTS.md", lines), _opencode(".config/opencode/")),
-        ),
-        Client(
-            "cursor", "Cursor", ("cursor", "cursor-agent"), (".cursor", ".cursorrules"),
-            (agents, *cursor),
-            cursor,
-            ("what Cursor gets follows its documentation and is untested",),
-        ),
+    notes = ("what Cursor gets follows its documentation and is untested",)
+    return Client(
+        "cursor", ("cursor", "cursor-agent"), (".cursor", ".cursorrules"),
+        (_agents(), _skill(".agents"), *both), (_skill_at_home(".agents"), *both), notes, notes,
     )  # fmt: skip
-    return {client.name: client for client in found}
 
 
 NAMES = {"claude-code": "claude", "gemini-cli": "gemini", "cursor-agent": "cursor"}

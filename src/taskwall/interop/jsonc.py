@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Path = tuple[str | None, ...]
 
 UNIT = "  "
+BOM = "\ufeff"
+NO_BOM = "it begins with a byte order mark, which some clients refuse: save it as UTF-8 without one"
 
 
 class Entry(Record):
@@ -49,6 +51,8 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 def plain(text: str) -> str:
     """The text with comments and trailing commas blanked, every other character in its place. Raises NotStrict."""
+    if text.startswith(BOM):
+        raise NotStrict(NO_BOM)
     found = _TOKEN.sub(lambda m: m[0] if m[0][0] == '"' else re.sub(r"[^\n]", " ", m[0]), text)
     parse(found)
     return found

@@ -1,35 +1,50 @@
-"""`taskwall setup`: what the clients in use lack, shown as a diff, written when somebody says yes, and taken back.
-
-Nothing is remembered beside the files: what is ours in them can be told from what is not (`jsonc`, `blocks`), and the
-skill names the folders that were there before it and empty.
-"""
+"""`taskwall setup`: what the clients in use lack, shown, written when somebody says yes, and taken back."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
 
 from .. import config
 from ..core.errors import Invalid
+from ..core.record import Record
 from ..results import SetUp
-from ..stores.files.patch import NotStrict
-from . import blocks, jsonc
-from .blocks import MARKDOWN, TOML, Torn
-from .clients import NAMES, Json, Skill, Text, Toml, clients, codex_writable, in_use, writable
-from .tree import Foreign, Tree, above
+from .clients import NAMES, Json, Toml, clients, codex_writable, in_use, writable
+from .parts import Stuck, put_all, take_all
+from .tree import Tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from .clients import Client, Part
+    from .parts import Note
     from .tree import Change
 
     Ask = Callable[[SetUp], bool]
 
-PROJECT_FILES = ("AGENTS.md", "CLAUDE.md")
-_OURS = re.compile(r"<!-- taskwall skill(?:; keep: ([^>]*?))? -->\s*\Z")
+
+class Plan(Record):
+    """What is to be written, and what is to be told. keep: folders that stay when they become empty.
+
+    amiss: files that are not as they should be and that set-up leaves so.
+    """
+
+    action: str
+    clients: tuple[str, ...]
+    tree: Tree
+    changes: list[Change]
+    leftovers: list[str]
+    keep: set[str]
+    notes: tuple[str, ...]
+    amiss: tuple[str, ...]
+
+    def answer(self, *, check: bool) -> SetUp:
+        files = (*(change.path for change in self.changes), *self.leftovers)
+        # With nothing to write, what is amiss is all there is to say: as a check says it.
+        check = check or bool(self.amiss and not files)
+        action = "check" if check else self.action
+        files = (*dict.fromkeys((*files, *self.amiss)),) if check else files
+        return SetUp(action, self.clients, files, _shown(self), self.notes)
 
 
 def set_up(
@@ -37,49 +52,66 @@ def set_up(
     env: Mapping[str, str],
     cwd: str,
     *,
-    user: bool = False,
     check: bool = False,
-    remove: bool = False,
     yes: bool = False,
-    stop_hook: bool = False,
     ask: Ask | None = None,
+    **what: bool,
 ) -> SetUp:
-    """Set clients up, or compare (`check`), or take everything back (`remove`). Raises Refused.
+    """Set clients up, or compare (`check`). Raises Refused.
 
-    names: clients; those in use when none are named. user: in the home folder instead of the project. ask: shows the
-    plan to a person and returns whether they agree; without it only `yes` writes.
+    names, what: see `plan`. ask: shows the plan to a person and returns whether they agree; without it only `yes`
+    writes.
     """
-    root = _root(env, cwd, user=user)
-    known = clients(stop=stop_hook or remove)
-    chosen = _chosen(names, known, root, env, every=remove)
-    board = None if user else _board_outside(cwd)
-    tree = Tree(root)
-    parts = _parts(chosen, user=user, board=board)
-    if remove:
-        needed = _still_needed(root, chosen, known, user=user)
-        parts = [part for part in parts if part not in needed]
-        notes, keep = _take_all(tree, parts)
-    else:
-        notes, keep = _put_all(tree, parts), set()
-    changes = sorted(tree.changes(), key=lambda c: c.path.endswith("SKILL.md") is remove)
-    leftovers = tree.leftovers(p for c in known.values() for p in map(_path, c.user if user else c.project))
-    if changes and not check and not remove:
-        notes += _hints(chosen, env, board)
-    answer = SetUp(
-        "remove" if remove else "check" if check else "set up",
-        tuple(c.name for c in chosen),
-        (*(c.path for c in changes), *leftovers),
-        _diff(changes) + "".join(f"left by an interrupted run, to be removed: {name}\n" for name in leftovers),
-        tuple(notes),
-    )
-    if check or not answer.files or not (yes or ask):
+    made = plan(names, env, cwd, **what)
+    answer = made.answer(check=check)
+    if check or not (made.changes or made.leftovers) or not (yes or ask):
         return answer
     if not yes and ask:
         agreed, answer = ask(answer), answer.replace(diff="", notes=())  # they have been shown
         if not agreed:
             return answer
-    tree.write(changes, leftovers, keep)
+    made.tree.write(made.changes, made.leftovers, made.keep)
     return answer.replace(done=True)
+
+
+def plan(
+    names: Sequence[str],
+    env: Mapping[str, str],
+    cwd: str,
+    *,
+    user: bool = False,
+    remove: bool = False,
+    stop_hook: bool = False,
+) -> Plan:
+    """What setting clients up changes, or taking everything back (`remove`). Raises Refused.
+
+    names: clients; those in use when none are named. user: in the home folder instead of the project.
+    """
+    tree = Tree(_root(env, cwd, user=user))
+    known = clients(stop=stop_hook or remove)
+    chosen = _chosen(names, known, tree.root, env, every=remove)
+    board = None if user else _board_outside(cwd)
+    parts = _parts(chosen, user=user, board=board)
+    keep: set[str] = set()
+    if remove:
+        needed = _still_needed(tree.root, chosen, known, user=user)
+        found, keep = take_all(tree, [part for part in parts if part not in needed])
+    else:
+        found = _put(tree, chosen, user=user, board=board)
+    changes = sorted(tree.changes(), key=lambda c: c.path.endswith("SKILL.md") is remove)
+    told = [note.text for note in found]
+    if not remove:
+        told += _hints(chosen if changes else [], env, board, user=user)
+    return Plan(
+        "remove" if remove else "set up",
+        tuple(client.name for client in chosen),
+        tree,
+        changes,
+        tree.leftovers(_paths(_parts(list(known.values()), user=user, board=board))),
+        keep,
+        tuple(told),
+        tuple(note.amiss for note in found if note.amiss),
+    )
 
 
 # What is asked
@@ -130,214 +162,33 @@ def _parts(chosen: Sequence[Client], *, user: bool, board: str | None = None) ->
     return found
 
 
-def _path(part: Part) -> str:
-    return part.path
+def _paths(parts: Sequence[Part]) -> list[str]:
+    return [path for part in parts for path in (part.path, *(part.others if isinstance(part, Json) else ()))]
 
 
-def _hints(chosen: Sequence[Client], env: Mapping[str, str], board: str | None) -> list[str]:
-    import shutil  # imported late, like all that only a plan with changes needs
+def _put(tree: Tree, chosen: Sequence[Client], *, user: bool, board: str | None) -> list[Note]:
+    """All or nothing: a file that cannot be read stops set-up, which then says for whom it would go on."""
+    try:
+        return put_all(tree, _parts(chosen, user=user, board=board))
+    except Stuck as flaw:
+        rest = [client.name for client in chosen if flaw.part not in _parts([client], user=user, board=board)]
+        words = " ".join(["taskwall setup", *(["--user"] if user else []), *rest])
+        go_on = f", or set up the others alone: `{words}`" if rest else ""
+        raise Invalid(f"{flaw}; nothing was written", next=f"mend that and run the same again{go_on}") from None
 
-    found = [note for client in chosen for note in client.notes]
+
+def _hints(chosen: Sequence[Client], env: Mapping[str, str], board: str | None, *, user: bool) -> list[str]:
+    """What holds for the clients that something is written for, and what holds always."""
+    import shutil  # imported late, like all that only a plan needs
+
+    found = [note for client in chosen for note in (client.user_notes if user else client.notes)]
     if not shutil.which("taskwall", path=env.get("PATH", "")):
         found.append(
             "taskwall is not on PATH: clients will not find it until it is installed, for example as a uv tool"
         )
-    if board:
+    if board and chosen:
         found.append(f"agents of this worktree write the board at {board}; that a sandbox lets them is untested")
     return found
-
-
-# Putting
-
-
-def _put_all(tree: Tree, parts: Sequence[Part]) -> list[str]:
-    hollow = {folder for part in parts for folder in above(part.path) if tree.hollow(folder)}
-    notes: list[str] = []
-    for part in parts:
-        try:
-            notes += _put(tree, part, hollow)
-        except (Foreign, NotStrict, Torn) as flaw:
-            what = str(flaw) if isinstance(flaw, Foreign) else f"{part.path} cannot be read: {_told(flaw)}"
-            raise Invalid(
-                f"{what}; nothing was written", next=f"mend that, or name clients without {part.path}"
-            ) from None
-    return notes
-
-
-def _told(flaw: Exception) -> str:
-    line = getattr(flaw, "line", None)
-    return f"{flaw} (line {line})" if line else str(flaw)
-
-
-def _put(tree: Tree, part: Part, hollow: set[str]) -> list[str]:
-    if isinstance(part, Text):
-        return _put_text(tree, part)
-    if isinstance(part, Skill):
-        return _put_skill(tree, part, hollow)
-    return _put_toml(tree, part) if isinstance(part, Toml) else _put_json(tree, part)
-
-
-def _put_text(tree: Tree, part: Text) -> list[str]:
-    path = _instructions(tree, part)
-    if path is None:
-        return []
-    text = tree.read(path)
-    around = blocks.without(text, MARKDOWN) if text else ""
-    if part.lines.startswith("@") and re.search(r"(?m)(?:^|\s)@(?:\./)?AGENTS\.md\b", around):
-        return []
-    tree.now[path] = blocks.put(text, part.lines, MARKDOWN)
-    return []
-
-
-def _instructions(tree: Tree, part: Text) -> str | None:
-    """Where instructions go: AGENTS.md and CLAUDE.md may be one file under two names."""
-    if part.path not in PROJECT_FILES:
-        return part.path
-    agents, claude = map(tree.full, PROJECT_FILES)
-    linked = (os.path.islink(agents) or os.path.islink(claude)) and os.path.exists(agents) and os.path.exists(claude)
-    if not linked or not os.path.samefile(agents, claude):
-        return part.path
-    if part.path == "CLAUDE.md":
-        return None
-    return "CLAUDE.md" if os.path.islink(agents) else "AGENTS.md"
-
-
-def _put_skill(tree: Tree, part: Skill, hollow: set[str]) -> list[str]:
-    text = tree.read(part.path)
-    if text is not None and not _OURS.search(text):
-        return [f"kept {part.path}, which is not ours"]
-    keep = sorted(hollow | _kept(text))
-    new = _OURS.sub(f"<!-- taskwall skill; keep: {' '.join(keep)} -->\n", part.text) if keep else part.text
-    tree.now[part.path] = new.replace("\n", "\r\n") if text and "\r\n" in text else new
-    return []
-
-
-def _kept(text: str | None) -> set[str]:
-    """The folders that a skill of ours says were there before it."""
-    found = _OURS.search(text or "")
-    return set((found[1] or "").split()) if found else set()
-
-
-def _put_toml(tree: Tree, part: Toml) -> list[str]:
-    text = tree.read(part.path)
-    around = blocks.without(text or "", TOML)
-    if _has(around, part.table):
-        return [f"kept {part.path}, which has its own {'.'.join(part.table)}"]
-    notes = []
-    lines = part.lines + part.extra
-    if part.extra and not _fits(blocks.put(around, lines, TOML)):
-        folder = part.extra.rpartition("=")[2].strip()
-        notes = [f"{part.path} has its own settings of the sandbox: add {folder} to them"]
-        lines = part.lines
-    new = blocks.put(text, lines, TOML)
-    if not _fits(new):
-        raise NotStrict(f"a table {'.'.join(part.table)} cannot be added to it")
-    tree.now[part.path] = new
-    return notes
-
-
-def _has(text: str, table: tuple[str, ...]) -> bool:
-    import tomllib
-
-    try:
-        found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise NotStrict(str(error)) from None
-    for key in table:
-        if not isinstance(found, dict) or key not in found:
-            return False
-        found = found[key]
-    return True
-
-
-def _fits(text: str) -> bool:
-    try:
-        _has(text, ())
-    except NotStrict:
-        return False
-    return True
-
-
-def _put_json(tree: Tree, part: Json) -> list[str]:
-    path = _json_path(tree, part)
-    text = tree.read(path)
-    if text is None:
-        tree.now[path] = jsonc.create(part.entries, part.extras)
-        return []
-    notes = []
-    for entry in part.entries:
-        if entry.path[-1] is None:
-            there = jsonc.items(text, entry.path[:-1])
-            if entry.value in there or any(_same_command(item, entry.value) for item in there):
-                continue
-        elif (found := jsonc.lookup(text, entry.path)) is not None:
-            value = json.loads(found)
-            if value != entry.value and not (entry.raw and "AGENTS.md" in value):
-                notes.append(f"kept {path}, which has its own {'.'.join(map(str, entry.path))}")
-            continue
-        text = jsonc.insert(text, entry)
-    tree.now[path] = text
-    return notes
-
-
-def _json_path(tree: Tree, part: Json) -> str:
-    there = (path for path in (part.path, *part.others) if os.path.lexists(tree.full(path)))
-    return next(there, part.path)
-
-
-def _same_command(item: object, ours: object) -> bool:
-    """Whether a group of hooks is ours with other details, such as a timeout that somebody chose."""
-    command = re.search(r'"taskwall hook \w+"', json.dumps(ours))
-    return bool(command and command[0] in json.dumps(item))
-
-
-# Taking
-
-
-def _take_all(tree: Tree, parts: Sequence[Part]) -> tuple[list[str], set[str]]:
-    """Take everything of ours out; what else keeps the name, and the folders that stay."""
-    notes: list[str] = []
-    keep: set[str] = set()
-    for part in parts:
-        try:
-            keep |= _kept(tree.read(part.path)) if isinstance(part, Skill) else set()
-            notes += _take(tree, part)
-        except Foreign:
-            continue  # we never write there, so nothing of ours is there
-        except (NotStrict, Torn) as flaw:
-            if "taskwall" in (tree.now.get(part.path) or ""):
-                raise Invalid(
-                    f"{part.path} cannot be read: {_told(flaw)}; nothing was removed", next="mend that and repeat"
-                ) from None
-    return notes, keep
-
-
-def _take(tree: Tree, part: Part) -> list[str]:
-    if isinstance(part, Json):
-        return _take_json(tree, part)
-    path = (_instructions(tree, part) if isinstance(part, Text) else part.path) or part.path
-    text = tree.read(path)
-    if text is None:
-        return []
-    if isinstance(part, Skill):
-        tree.now[path] = None if _OURS.search(text) else text
-    else:
-        tree.now[path] = blocks.take(text, MARKDOWN if isinstance(part, Text) else TOML)
-    return []
-
-
-def _take_json(tree: Tree, part: Json) -> list[str]:
-    path = _json_path(tree, part)
-    text = was = tree.read(path)
-    # What only its layout tells from somebody's own goes last, and only from a file in which something else was ours.
-    for entry in sorted(part.entries, key=lambda entry: bool(entry.raw)):
-        if text is not None and not (entry.raw and text == was):
-            text = jsonc.remove(text, entry, part.extras)
-    tree.now[path] = text
-    left = text is not None and any(
-        entry.path[-1] == "taskwall" and jsonc.lookup(text, entry.path) is not None for entry in part.entries
-    )
-    return [f"left {path}: its server taskwall is not the one that set-up writes"] if left else []
 
 
 def _still_needed(root: str, leaving: Sequence[Client], known: dict[str, Client], *, user: bool) -> list[Part]:
@@ -349,7 +200,7 @@ def _still_needed(root: str, leaving: Sequence[Client], known: dict[str, Client]
         others = _parts([other for other in known.values() if other is not client], user=user)
         own = [part for part in _parts([client], user=user) if part not in others]
         tree = Tree(root)
-        _take_all(tree, own)
+        take_all(tree, own)
         if tree.changes():
             staying.append(client)
     return _parts(staying, user=user)
@@ -358,18 +209,25 @@ def _still_needed(root: str, leaving: Sequence[Client], known: dict[str, Client]
 # Showing
 
 
-def _diff(changes: Sequence[Change]) -> str:
+def _shown(made: Plan) -> str:
+    """A line for each file, then the differences; a skill is ours alone, and its line is enough."""
+    lines = [f"In {made.tree.root}:"] if made.changes or made.leftovers else []
+    for change in made.changes:
+        what = "new" if change.before is None else "removed" if change.after is None else "changed"
+        size = len((change.after or change.before or "").splitlines())
+        lines.append(f"  {what:<8} {change.path}" + (f", {size} lines" if change.path.endswith("SKILL.md") else ""))
+    lines += (f"  {'removed':<8} {name}, left by an interrupted run" for name in made.leftovers)
+    diffs = [_diff(change) for change in made.changes if not change.path.endswith("SKILL.md")]
+    return "\n".join([*lines, "", *diffs]) if lines else ""
+
+
+def _diff(change: Change) -> str:
     from difflib import unified_diff
 
-    lines: list[str] = []
-    for change in changes:
-        old, new = ((text or "").splitlines(keepends=True) for text in (change.before, change.after))
-        names = [
-            f"{side}/{change.path}" if text is not None else "/dev/null"
-            for side, text in (("a", change.before), ("b", change.after))
-        ]
-        lines += (
-            line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
-            for line in unified_diff(old, new, names[0], names[1])
-        )
-    return "".join(lines)
+    old, new = ((text or "").splitlines(keepends=True) for text in (change.before, change.after))
+    names = [
+        f"{side}/{change.path}" if text is not None else "/dev/null"
+        for side, text in (("a", change.before), ("b", change.after))
+    ]
+    found = unified_diff(old, new, names[0], names[1])
+    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in found)

@@ -59,7 +59,7 @@ def require_writable(task: Task) -> None:
         raise errors.ReadOnly(
             f"{task.id} is kept in the {task.dialect!r} format, which taskwall reads and never writes",
             task=task.id,
-            next="import it into a task of this board, or change its status with the program that wrote it",
+            next="import it into a task of this board, or change it with the program that wrote it",
         )
 
 
@@ -109,8 +109,8 @@ def require_proof(task: Task, missing: Sequence[str]) -> None:
 
 
 def holder(view: View, task: Task) -> str:
-    claim = view.claim(task.id)
-    since = f" since {claim.since}" if claim and claim.open and claim.epoch == task.epoch else ""
+    claim = view.standing(task)
+    since = f" since {claim.since}" if claim else ""
     return f"{task.owner or 'somebody unnamed'}{since}"
 
 
@@ -137,16 +137,16 @@ def is_mine(view: View, task: Task, actor: Actor, epoch: int | None) -> bool:
 
 def finished_by(view: View, task: Task, actor: Actor, epoch: int | None) -> bool:
     """Whether the completed task was completed by this actor: under its claim, or as a person without one."""
-    claim = view.claim(task.id)
-    known = claim is not None and claim.epoch == task.epoch and claim.actor == task.owner
+    claim = view.current(task)
+    known = claim is not None and claim.actor == task.owner
     if epoch is not None and known:
         return epoch == task.epoch
     return task.owner == actor.name and (not known or actor.holds(claim))
 
 
 def superseded(view: View, task: Task) -> errors.Superseded:
-    claim = view.claim(task.id)
-    successor = claim.actor if claim and claim.epoch == task.epoch else task.owner
+    claim = view.current(task)
+    successor = claim.actor if claim else task.owner
     now = f"{holder(view, task)} has it now" if task.status == IN_PROGRESS else f"it is {task.status} now"
     taken = f"was taken over by {successor}" if successor and task.status != IN_PROGRESS else "was taken over"
     return errors.Superseded(
@@ -158,6 +158,7 @@ def superseded(view: View, task: Task) -> errors.Superseded:
 
 
 def require_current(view: View, task: Task, epoch: int | None) -> None:
+    """The fence, before which every verb with a token comes. Raises Superseded, NotOwner."""
     if epoch is not None and epoch < task.epoch:
         raise superseded(view, task)
     if epoch is not None and epoch > task.epoch:
@@ -174,7 +175,6 @@ def _who(actor: Actor, task: Task) -> str:
 
 def require_held(view: View, task: Task, actor: Actor, epoch: int | None) -> None:
     """Let only the current holder pass. Raises Superseded, NotOwner, NotClaimed."""
-    require_current(view, task, epoch)
     if task.status == IN_PROGRESS and is_mine(view, task, actor, epoch):
         return
     if epoch is None and was_mine(view, task, actor):
@@ -185,11 +185,13 @@ def require_held(view: View, task: Task, actor: Actor, epoch: int | None) -> Non
             task=task.id,
             next=f"claim it first: `taskwall claim {task.id}`",
         )
+    free = f"nobody beats for it any more: `taskwall claim {task.id}` (claim_task) takes it"
+    theirs = f"if that is you, say so: --as {task.owner}; to take it over: `taskwall claim --steal --reason …`"
     raise errors.NotOwner(
         f"{task.id} is held by {holder(view, task)}, not by {_who(actor, task)}",
         task=task.id,
         by=(task.owner or "",),
-        next=f"if that is you, say so: --as {task.owner}; to take it over: `taskwall claim --steal --reason …`",
+        next=free if is_lapsed(view, task) else theirs,
     )
 
 
@@ -203,11 +205,12 @@ def used_up(view: View, task: Task) -> dict[str, Any]:
     """What to store of a lapsed claim that was the last allowed attempt: held for a person, whoever writes next."""
     if not is_lapsed(view, task) or attempts(view, task) < view.settings.max_attempts:
         return {}
-    return {"status": PENDING, "owner": reservation(view, task), "attempts": attempts(view, task)}
+    return freed(view, task) | {"attempts": attempts(view, task)}
 
 
-def given_back(view: View, task: Task, now: str, **changes: Any) -> Task:
-    return written(task, now, status=PENDING, owner=reservation(view, task), **changes)
+def freed(view: View, task: Task) -> dict[str, Any]:
+    """What makes a task nobody's, but for whom it was reserved."""
+    return {"status": PENDING, "owner": reservation(view, task)}
 
 
 def require_acyclic(cycle: Sequence[str] | None) -> None:

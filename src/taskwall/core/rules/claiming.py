@@ -11,12 +11,11 @@ from .change import (
     ended,
     event,
     finished_by,
-    given_back,
+    freed,
     holder,
     is_mine,
     note,
     require_clear,
-    require_current,
     require_held,
     require_open,
     require_proof,
@@ -28,7 +27,7 @@ from .deciding import answer, is_decision, may_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from typing import Any
 
     from ..model import Actor, Task
@@ -39,6 +38,7 @@ def claim(
     view: View,
     actor: Actor,
     task: Task,
+    epoch: int | None,
     now: str,
     *,
     ttl: float | None = None,
@@ -58,7 +58,7 @@ def claim(
         raise errors.Invalid("a claim is taken over only with a reason", task=task.id, next="add --reason TEXT")
     lapsed = is_lapsed(view, task)
     if task.status == IN_PROGRESS:
-        if actor.named and is_mine(view, task, actor, None) and not (anew and lapsed):
+        if actor.named and is_mine(view, task, actor, epoch) and not (anew and lapsed):
             return _renewed(view, task, ttl)
         if not lapsed and not steal:
             raise errors.AlreadyClaimed(
@@ -86,8 +86,8 @@ def claim(
 
 def _renewed(view: View, task: Task, ttl: float | None) -> Change:
     """The answer to somebody who claims by id what is theirs already."""
-    held = view.claim(task.id)
-    lease = (ttl or held.ttl) if held and held.epoch == task.epoch else None
+    held = view.current(task)
+    lease = (ttl or held.ttl) if held else None
     since = f" since {held.since}" if held else ""
     yours = f"{task.id} is already yours{since}; if another sub-agent works on it, claim without an id"
     claims = (held.replace(ttl=lease),) if held and lease else ()
@@ -116,7 +116,7 @@ MAX_PAST = 8
 
 
 def _require_startable(view: View, actor: Actor, task: Task) -> None:
-    now = state(view, task.replace(status=PENDING, owner=reservation(view, task), attempts=attempts(view, task)))
+    now = state(view, task.replace(**freed(view, task), attempts=attempts(view, task)))
     if now.name == HELD:
         raise errors.Held(
             f"{task.id} is held: {now.reasons[0].text}",
@@ -164,7 +164,6 @@ def complete(
     require_writable(task)
     if task.status == COMPLETED and finished_by(view, task, actor, epoch):
         return Change(task, already=True)
-    require_current(view, task, epoch)
     if task.closed and not was_mine(view, task, actor):
         require_open(task)
     deciding = is_decision(view, task) and may_answer(view, actor, task)
@@ -175,7 +174,7 @@ def complete(
     if products:
         changes["products"] = tuple(dict.fromkeys([*task.products, *(checked_glob(glob) for glob in products)]))
     if deciding:
-        return answer(view, actor, task, result, now, missing, **changes)
+        return answer(view, actor, task, epoch, now, text=result, missing=missing, **changes)
     require_proof(task, missing)
     if result:
         changes["result"] = checked_text(result, "the result")
@@ -190,26 +189,30 @@ def release(
     Repeating it succeeds. Raises NotClaimed, Superseded, NotOwner.
     """
     require_writable(task)
-    last = view.claim(task.id)
-    if task.status == PENDING and last and last.epoch == task.epoch and is_mine(view, task, actor, epoch):
+    if task.status == PENDING and view.current(task) and is_mine(view, task, actor, epoch):
         return Change(task, already=True)
     require_held(view, task, actor, epoch)
     changes: dict[str, Any] = {"attempts": task.attempts + 1} if failed else {}
     if reason:
         changes["notes"] = (*task.notes, note(actor, now, f"released: {reason}"))
-    back = given_back(view, task, now, **changes)
+    back = written(task, now, **freed(view, task), **changes)
     log = event(actor, now, "release", back, reason=reason, failed=failed or None)
     return Change(back, put=(back,), claims=ended(view, task), events=(log,))
 
 
-def heartbeat(view: View, actor: Actor, task: Task, epoch: int | None, ttl: float | None) -> Change:
+def heartbeat(view: View, actor: Actor, task: Task, epoch: int | None, now: str, *, ttl: float | None = None) -> Change:
     """Renew the lease of a claim; one made by hand has none and stays so unless a ttl is given."""
     require_held(view, task, actor, epoch)
     checked_ttl(ttl)
-    held = view.claim(task.id)
-    if held is None or held.epoch != task.epoch:
+    held = view.current(task)
+    if held is None:
         return Change(task, notices=("nothing is known of this claim here, so it has no lease to renew",), already=True)
     return Change(task, claims=(held.replace(ttl=ttl or held.ttl),))
+
+
+def _with(processes: str, own: str) -> str:
+    """The processes that a claim lives by, this one among them."""
+    return ",".join(dict.fromkeys(filter(None, [*processes.split(","), own])))
 
 
 def leave(view: View, actor: Actor, ttl: float) -> tuple[Claim, ...]:
@@ -217,29 +220,35 @@ def leave(view: View, actor: Actor, ttl: float) -> tuple[Claim, ...]:
 
     The process is named no more: the claims are not to be stale before the lease is over.
     """
-    claims = (view.claim(task.id) for task in view.held_by(actor))
-    return tuple(c.replace(ttl=ttl, process="") for c in claims if c and c.process in ("", actor.process))
+    claims = [claim for task in view.held_by(actor) if (claim := view.standing(task))]
+    others = {c.task: ",".join(p for p in c.process.split(",") if p not in ("", actor.process)) for c in claims}
+    return tuple(c.replace(ttl=c.ttl if others[c.task] else ttl, process=others[c.task]) for c in claims)
 
 
 def attribute(view: View, actor: Actor, task: Task, epoch: int | None, agent: str) -> tuple[Claim, ...]:
     """The claim as that of a sub-agent of the session that made it. Raises Superseded, NotOwner, NotClaimed."""
     require_held(view, task, actor, epoch)
-    held = view.claim(task.id)
-    mine = held is not None and held.epoch == task.epoch and held.session == actor.session
+    held = view.current(task)
+    mine = held is not None and held.session == actor.session
     return (held.replace(session=checked_line(f"{actor.session}/{agent}", "the session")),) if held and mine else ()
 
 
-def beat(view: View, actor: Actor, known: Iterable[str], ttl: float) -> tuple[tuple[Claim, ...], tuple[str, ...]]:
-    """Renew everything that a session holds, claims by hand too; and of the tokens that it held, tell what was lost."""
-    held = view.held_by(actor)
-    renewed = tuple(
-        claim.replace(ttl=ttl, process=actor.process) for task in held if (claim := view.claim(task.id)) is not None
-    )
+def beat(
+    view: View, actor: Actor, known: Iterable[str], ttl: float, but: Collection[str] = ()
+) -> tuple[tuple[Claim, ...], tuple[str, ...]]:
+    """Renew everything that a session holds, claims by hand too, but for some tokens; tell which known ones were lost.
+
+    A session may have several processes: clients start a second server of theirs before the first has ended.
+    """
+    held = [task for task in view.held_by(actor) if task.token not in but]
+    claims = [claim for task in held if (claim := view.standing(task))]
+    renewed = tuple(c.replace(ttl=ttl, process=_with(c.process, actor.process)) for c in claims)
+    kept = {task.token for task in held}
     lost = []
     for token in known:
         task_id, _, epoch = token.rpartition("#")
         task = view.get(task_id)
-        if task and task.epoch > int(epoch) and token not in {t.token for t in held}:
+        if task and task.epoch > int(epoch) and token not in kept:
             lost.append(
                 f"your claim {token} was taken over: {holder(view, task)} has {task_id} now; stop working on it"
             )

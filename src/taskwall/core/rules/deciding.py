@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import errors
-from ..model import COMPLETED, IN_PROGRESS, MAX_SUBJECT, PENDING, Claim, Task, checked_line, checked_text
+from ..model import COMPLETED, IN_PROGRESS, MAX_SUBJECT, Claim, Task, checked_line, checked_text
 from ..state import attempts, is_for, is_lapsed, open_waits, reservation
 from ..view import Overlay
 from .change import (
@@ -11,9 +11,8 @@ from .change import (
     closed,
     ended,
     event,
-    given_back,
+    freed,
     require_clear,
-    require_current,
     require_held,
     require_open,
     require_proof,
@@ -45,14 +44,14 @@ def ask(
     actor: Actor,
     task: Task,
     epoch: int | None,
+    now: str,
+    *,
     question: str,
     options: Sequence[str],
     fresh_id: str,
-    now: str,
 ) -> Change:
     """A decision for `user` becomes a blocker of the task, and the claim is released. Writes the decision first."""
     require_open(task)
-    require_current(view, task, epoch)
     question = checked_text(question, "the question").strip()
     if not question:
         raise errors.Invalid("the question is empty", task=task.id, next="say what the person is to decide")
@@ -69,13 +68,21 @@ def ask(
         updated_at=now,
         rev=1,
     )
-    change = update(Overlay(view, [decision]), actor, task, Edit(add_blocked_by=(decision.id,)), epoch, now)
+    change = update(Overlay(view, [decision]), actor, task, epoch, now, edit=Edit(add_blocked_by=(decision.id,)))
     log = event(actor, now, "ask", decision, about=task.id, question=question)
     return change.replace(put=(decision, *change.put), events=(log, *change.events), also=(decision,))
 
 
 def answer(
-    view: View, actor: Actor, task: Task, text: str, now: str, missing: Sequence[str] = (), **changes: Any
+    view: View,
+    actor: Actor,
+    task: Task,
+    epoch: int | None,
+    now: str,
+    *,
+    text: str,
+    missing: Sequence[str] = (),
+    **changes: Any,
 ) -> Change:
     """Complete a decision, without a claim and whatever hold is on it. Raises Reserved, Blocked, Invalid.
 
@@ -121,18 +128,17 @@ def _asks_nothing(view: View, task: Task) -> errors.Invalid:
     )
 
 
-def hold(view: View, actor: Actor, task: Task, epoch: int | None, reason: str, now: str) -> Change:
+def hold(view: View, actor: Actor, task: Task, epoch: int | None, now: str, *, reason: str = "") -> Change:
     """Nobody may start the task until a person resumes it. One's own claim is released. Raises NotOwner."""
     require_open(task)
-    require_current(view, task, epoch)
     reason = checked_line(reason or f"held by {actor.name}", "the reason")
     if task.status == IN_PROGRESS and not is_lapsed(view, task):
         require_held(view, task, actor, epoch)
-    held = given_back(view, task, now, hold=reason, attempts=attempts(view, task))
+    held = written(task, now, **freed(view, task), hold=reason, attempts=attempts(view, task))
     return Change(held, put=(held,), claims=ended(view, task), events=(event(actor, now, "hold", held, reason=reason),))
 
 
-def resume(view: View, actor: Actor, task: Task, now: str) -> Change:
+def resume(view: View, actor: Actor, task: Task, epoch: int | None, now: str) -> Change:
     """Lift a hold and forgive failed attempts. Raises Held unless a person acts."""
     require_open(task)
     if not view.settings.is_person(actor.name):
@@ -145,7 +151,7 @@ def resume(view: View, actor: Actor, task: Task, now: str) -> Change:
         return Change(task, already=True)
     changes: dict[str, Any] = {"hold": None, "attempts": 0}
     if is_lapsed(view, task):
-        changes |= {"status": PENDING, "owner": reservation(view, task)}
+        changes |= freed(view, task)
     free = written(task, now, **changes)
     claims = ended(view, task) if is_lapsed(view, task) else ()
     return Change(free, put=(free,), claims=claims, events=(event(actor, now, "resume", free),))

@@ -27,7 +27,14 @@ if TYPE_CHECKING:
 
 
 def cancel(
-    view: View, actor: Actor, task: Task, now: str, *, cascade: bool = False, drop_edges: bool = False
+    view: View,
+    actor: Actor,
+    task: Task,
+    epoch: int | None,
+    now: str,
+    *,
+    cascade: bool = False,
+    drop_edges: bool = False,
 ) -> Change:
     """Open → cancelled. Open dependents: cancelled too (`cascade`), or freed from waiting (`drop_edges`).
 
@@ -61,7 +68,8 @@ def cancel(
         put[0],
         put=put,
         claims=tuple(entry for t in doomed for entry in ended(view, t)),
-        events=tuple(event(actor, now, "cancel", t) for t in doomed),
+        events=tuple(event(actor, now, "cancel", t) for t in doomed)
+        + tuple(event(actor, now, "update", t, fields=["blocked_by"]) for t in freed),
         unblocked=unblocked(view, Overlay(view, put), [t.id for t in put]),
         also=put[1 : len(doomed)],
     )
@@ -96,7 +104,7 @@ def _require_cancellable(view: View, actor: Actor, task: Task) -> None:
         )
 
 
-def reopen(view: View, actor: Actor, task: Task, now: str) -> Change:
+def reopen(view: View, actor: Actor, task: Task, epoch: int | None, now: str) -> Change:
     """Finished → pending, reserved as before its claim; names the dependents that relied on it. Raises Cycle."""
     require_writable(task)
     if not task.closed:
@@ -119,8 +127,8 @@ def reopen(view: View, actor: Actor, task: Task, now: str) -> Change:
 
 def _reserved_before(view: View, task: Task) -> str | None:
     """For whom a finished task was before somebody took it."""
-    entry = view.claim(task.id)
-    if entry and entry.epoch == task.epoch and entry.actor == task.owner:
+    entry = view.current(task)
+    if entry and entry.actor == task.owner:
         return entry.reserved
     # Cancelled without a claim, its owner is still the one it is for; an agent that completed it is not.
     return task.owner if task.status == CANCELLED or view.settings.is_person(task.owner) else None
@@ -131,8 +139,7 @@ def _reliant(view: View, task: Task) -> list[Task]:
     found: dict[str, Task] = {}
     todo = [task]
     for each in todo:
-        parent = view.get(each.parent) if each.parent else None
-        for dependent in [*view.dependents(each.id), *([parent] if parent else [])]:
+        for dependent in view.waiters(each):
             if dependent.status in (IN_PROGRESS, COMPLETED) and dependent.id not in found and not dependent.flaw:
                 found[dependent.id] = dependent
                 todo.append(dependent)

@@ -15,17 +15,16 @@ from ..model import (
     checked_text,
 )
 from ..record import Record
-from ..state import find_cycle, find_cycle_over, open_waits, reservation, unblocked
+from ..state import find_cycle, find_cycle_over, open_waits, unblocked
 from ..view import Overlay
 from .change import (
     Change,
     ended,
     event,
-    given_back,
+    freed,
     is_mine,
     note,
     require_acyclic,
-    require_current,
     require_open,
     require_parents,
     require_writable,
@@ -37,7 +36,7 @@ from .change import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from ..model import Actor
@@ -78,6 +77,22 @@ class Edit(Record):
     remove_blocked_by: tuple[str, ...] = ()
 
 
+def _lines(what: str, check: Callable[[str], str] | None = None) -> Callable[[Sequence[str]], tuple[str, ...]]:
+    return lambda values: tuple(dict.fromkeys(check(v) if check else checked_line(v, what) for v in values))
+
+
+CHECKED: dict[str, Callable[[Any], Any]] = {
+    "subject": lambda value: checked_line(value, "the subject"),
+    "description": lambda value: checked_text(value, "the description"),
+    "priority": checked_priority,
+    "owner": lambda value: checked_line(value, "the owner") if value else None,
+    "labels": _lines("a label"),
+    "products": _lines("a product", checked_glob),
+    "checks": _lines("a check"),
+}
+"""What a field accepts, at creation and later."""
+
+
 def create(
     view: View, actor: Actor, drafts: Sequence[Draft], fresh_ids: Sequence[str], times: Sequence[str]
 ) -> tuple[Change, tuple[Task, ...]]:
@@ -91,20 +106,23 @@ def create(
     ids: list[str] = []
     local: dict[str, str] = {}
     keys: dict[str, str] = {}
-    for draft, fresh in zip(drafts, fresh_ids, strict=True):
-        known = view.by_key(draft.key.strip()) if draft.key else None
-        own = known.id if known else checked_id(draft.id) if draft.id else fresh
-        ids.append(keys.setdefault(draft.key.strip(), own) if draft.key else own)
+    fresh: list[bool] = []
+    for draft, new_id in zip(drafts, fresh_ids, strict=True):
+        key = draft.key.strip()
+        known = keys.get(key) or ((task := view.by_key(key)) and task.id) if key else None
+        fresh.append(not known)
+        ids.append(known or (checked_id(draft.id) if draft.id else new_id))
+        if key:
+            keys[key] = ids[-1]
         if draft.ref:
             if draft.ref in local:
                 raise errors.Invalid(f"two tasks of this plan have the ref {draft.ref!r}", next="give each its own")
             local[draft.ref] = ids[-1]
         local.setdefault(ids[-1], ids[-1])
     after = Overlay(view)
-    for draft, task_id, now in zip(drafts, ids, times, strict=True):
-        task = _drafted(after, actor, draft, task_id, local, now)
-        if task:
-            after.put(task)
+    for draft, task_id, now, is_new in zip(drafts, ids, times, fresh, strict=True):
+        if is_new:
+            after.put(_drafted(after, actor, draft, task_id, local, now))
     require_parents(after, after.changed.values())
     refs = {local[draft.ref]: draft.ref for draft in drafts if draft.ref and not draft.id}
     cycle = find_cycle(after, list(after.changed))
@@ -113,14 +131,13 @@ def create(
     first = after.get(ids[0])
     assert first is not None
     change = Change(first, put=tuple(after.changed.values()), events=events, already=not after.changed)
-    change = _release_own_parents(view, after, actor, change, times[-1])
+    parents = [task.parent for task in change.put if task.parent]
+    change = _give_back_waiting(view, after, actor, change, parents, None, times[-1])
     return change, tuple(task for i in ids if (task := after.get(i)))
 
 
-def _drafted(view: Overlay, actor: Actor, draft: Draft, task_id: str, local: dict[str, str], now: str) -> Task | None:
-    """The task of a draft, its references still unchecked; None when its key is known."""
-    if draft.key and view.by_key(draft.key.strip()):
-        return None
+def _drafted(view: Overlay, actor: Actor, draft: Draft, task_id: str, local: dict[str, str], now: str) -> Task:
+    """The task of a draft, its references still unchecked."""
     if view.get(task_id):
         raise errors.Invalid(
             f"{task_id} exists already" if draft.id else f"id {task_id} is taken",
@@ -129,15 +146,9 @@ def _drafted(view: Overlay, actor: Actor, draft: Draft, task_id: str, local: dic
         )
     return Task(
         id=task_id,
-        subject=checked_line(draft.subject, "the subject"),
-        description=checked_text(draft.description, "the description"),
-        owner=checked_line(draft.owner, "the owner") if draft.owner else None,
+        **{name: check(getattr(draft, name)) for name, check in CHECKED.items()},
         blocked_by=_found(view, draft.blocked_by, local),
-        priority=checked_priority(draft.priority),
-        labels=tuple(dict.fromkeys(checked_line(label, "a label") for label in draft.labels)),
         parent=_found(view, (draft.parent,), local)[0] if draft.parent else None,
-        products=tuple(checked_glob(glob) for glob in draft.products),
-        checks=tuple(checked_line(check, "a check") for check in draft.checks),
         created_at=now,
         created_by=actor.name,
         updated_at=now,
@@ -161,24 +172,33 @@ def _found(view: View, names: Iterable[str], local: dict[str, str]) -> tuple[str
         ) from None
 
 
-def _release_own_parents(view: View, after: Overlay, actor: Actor, change: Change, now: str) -> Change:
-    """Whoever adds open work in front of a task that they hold has stopped working on it: give it back."""
-    parents = {p.id: p for task in change.put if task.parent and (p := view.get(task.parent))}
-    for parent in parents.values():
-        if parent.status == IN_PROGRESS and is_mine(view, parent, actor, None) and open_waits(after, parent):
-            change = change.replace(
-                put=(*change.put, given_back(view, parent, now)),
-                claims=change.claims + ended(view, parent),
-                events=(*change.events, event(actor, now, "release", parent, reason="waits for new work")),
-                notices=(*change.notices, f"{parent.id} now waits for this, so your claim on it was released"),
-            )
+def _give_back_waiting(
+    view: View, after: Overlay, actor: Actor, change: Change, names: Iterable[str], epoch: int | None, now: str
+) -> Change:
+    """Whoever adds work in front of a task that they hold has stopped working on it: give it back.
+
+    names: the tasks that may wait now. epoch: of the token with which the changed task itself was named.
+    """
+    for held in [task for name in dict.fromkeys(names) if (task := view.get(name))]:
+        token = epoch if held.id == change.task.id else None
+        changed = after.get(held.id) or held
+        if held.status != IN_PROGRESS or not is_mine(view, held, actor, token) or not open_waits(after, changed):
+            continue
+        free = freed(view, held)
+        after.put(changed.replace(**free) if held.id in after.changed else written(held, now, **free))
+        change = change.replace(
+            task=after.changed.get(change.task.id, change.task),
+            put=tuple(after.changed.values()),
+            claims=change.claims + ended(view, held),
+            events=(*change.events, event(actor, now, "release", held, reason="waits for other work")),
+            notices=(*change.notices, f"{held.id} waits now, so your claim on it was released"),
+        )
     return change
 
 
-def update(view: View, actor: Actor, task: Task, edit: Edit, epoch: int | None, now: str) -> Change:
+def update(view: View, actor: Actor, task: Task, epoch: int | None, now: str, *, edit: Edit) -> Change:
     """Change fields, notes, metadata and edges. Raises Invalid, UnknownTask, Cycle, Superseded, AlreadyResolved."""
     require_writable(task)
-    require_current(view, task, epoch)
     if task.status == IN_PROGRESS and not is_mine(view, task, actor, epoch) and was_mine(view, task, actor):
         raise superseded(view, task)
     fields = _edited_fields(view, actor, task, edit, now)
@@ -195,48 +215,37 @@ def update(view: View, actor: Actor, task: Task, edit: Edit, epoch: int | None, 
     unlinked = _unlinked(view, task, removed, now)
     if not changes and not unlinked:
         return Change(task, already=True)
-    after = Overlay(view, [task.replace(**changes), *unlinked])
-    require_parents(after, [task.replace(**changes)] if "parent" in changes else [])
+    edited = written(task, now, **changes) if changes else task
+    after = Overlay(view, [*([edited] if changes else []), *unlinked])
+    require_parents(after, [edited] if "parent" in changes else [])
     require_acyclic(find_cycle_over(after, task.id, set(changes.get("blocked_by", ())) - set(task.blocked_by)))
     if changes.get("parent"):
         require_acyclic(find_cycle_over(after, changes["parent"], [task.id]))
-    edited = written(task, now, **changes) if changes else task
     change = Change(
         edited,
-        put=(edited, *unlinked) if changes else unlinked,
+        put=tuple(after.changed.values()),
         claims=ended(view, task) if spent else (),
-        events=(event(actor, now, "update", task, fields=sorted(changes), note=edit.note),),
+        events=(
+            event(actor, now, "update", task, fields=sorted(changes), note=edit.note),
+            *(event(actor, now, "update", blocker, fields=["blocks"]) for blocker in unlinked),
+        ),
         unblocked=unblocked(view, after, [task.id]),
     )
-    if edit.add_blocked_by:
-        change = _release_if_waiting(after, actor, change, epoch, now)
-    return _release_own_parents(view, after, actor, change, now) if changes.get("parent") else change
+    waiting = [*([task.id] if edit.add_blocked_by else []), *([changes["parent"]] if changes.get("parent") else [])]
+    return _give_back_waiting(view, after, actor, change, waiting, epoch, now)
 
 
 def _edited_fields(view: View, actor: Actor, task: Task, edit: Edit, now: str) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    if edit.subject is not None:
-        fields["subject"] = checked_line(edit.subject, "the subject")
-    if edit.description is not None:
-        fields["description"] = checked_text(edit.description, "the description")
-    if edit.priority is not None:
-        fields["priority"] = checked_priority(edit.priority)
-    if edit.labels is not None:
-        fields["labels"] = tuple(dict.fromkeys(checked_line(label, "a label") for label in edit.labels))
-    if edit.products is not None:
-        fields["products"] = tuple(checked_glob(glob) for glob in edit.products)
-    if edit.checks is not None:
-        fields["checks"] = tuple(checked_line(check, "a check") for check in edit.checks)
+    given = ((name, check, getattr(edit, name)) for name, check in CHECKED.items())
+    fields: dict[str, Any] = {name: check(value) for name, check, value in given if value is not None}
     if edit.parent is not None:
         fields["parent"] = view.find(edit.parent).id if edit.parent else None
-    if edit.owner is not None:
-        fields["owner"] = checked_line(edit.owner, "the owner") if edit.owner else None
-        if task.status != PENDING and fields["owner"] != task.owner:
-            raise errors.Invalid(
-                f"{task.id} is {task.status}: its owner is who holds or finished it",
-                task=task.id,
-                next="only a pending task can be reserved; release or reopen it first",
-            )
+    if task.status != PENDING and fields.get("owner", task.owner) != task.owner:
+        raise errors.Invalid(
+            f"{task.id} is {task.status}: its owner is who holds or finished it",
+            task=task.id,
+            next="only a pending task can be reserved; release or reopen it first",
+        )
     if edit.note:
         fields["notes"] = (*task.notes, note(actor, now, edit.note))
     if edit.metadata:
@@ -251,18 +260,3 @@ def _unlinked(view: View, task: Task, removed: Iterable[str], now: str) -> tuple
     for blocker in blockers:
         require_writable(blocker)
     return tuple(written(b, now, blocks=tuple(i for i in b.blocks if i != task.id)) for b in blockers)
-
-
-def _release_if_waiting(after: View, actor: Actor, change: Change, epoch: int | None, now: str) -> Change:
-    """Whoever adds a blocker to a task that they hold thereby gives it back."""
-    task = change.task
-    if task.status != IN_PROGRESS or not is_mine(after, task, actor, epoch) or not open_waits(after, task):
-        return change
-    back = task.replace(status=PENDING, owner=reservation(after, task))
-    return change.replace(
-        task=back,
-        put=tuple(back if t.id == back.id else t for t in change.put),
-        claims=change.claims + ended(after, task),
-        events=(*change.events, event(actor, now, "release", task, reason="waits for a blocker")),
-        notices=(*change.notices, f"{task.id} waits now, so your claim on it was released"),
-    )

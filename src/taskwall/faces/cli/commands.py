@@ -35,13 +35,14 @@ class Argument(Record):
 
 
 class Command(Record):
-    """One command of the synopsis. fixed: arguments that it always gives to its verb."""
+    """One command of the synopsis. fixed: arguments that it always gives to its verb. empty: said of an empty list."""
 
     name: str
     verb: str
     arguments: tuple[Argument, ...] = ()
     fixed: dict[str, Any] = {}
     doc: str = ""
+    empty: str = ""
 
     @property
     def help(self) -> str:
@@ -186,7 +187,11 @@ COMMANDS = {
             ),
         ),
         Command(
-            "waiting", "list_tasks", fixed={"state": ["waiting", "held"]}, doc="List what waits for a person to act."
+            "waiting",
+            "list_tasks",
+            fixed={"state": ["waiting", "held"]},
+            doc="List what waits for a person to act.",
+            empty="Nothing waits for a person.",
         ),
         Command("show", "get_task", (ID,)),
         Command("next", "next_actionable", (Argument("-n --limit", "limit", "int"),)),
@@ -310,7 +315,8 @@ COMMANDS = {
                 Argument("[EVENT]", "event", doc="SessionStart, SessionEnd, SubagentStop, TaskCreated, …"),
                 Argument("--strict", "strict", "flag", "a refusal reaches the client, as exit status 2"),
             ),
-            doc="Answer a hook of a coding agent, whose JSON comes on standard input. Never fails.",
+            doc="Answer a hook of a coding agent, whose JSON comes on standard input. Never fails. "
+            "Tasks of the client's own list are mirrored on the board, reserved for it.",
         ),
         Command(
             "completion",

@@ -10,15 +10,17 @@ import os
 import sys
 
 from ... import __version__, config, render, verbs  # noqa: F401 - importing verbs registers them
-from ...core.errors import Invalid, Refused
+from ...core.errors import Invalid, Locked, Refused
+from ...lengths import cut
 from ...registry import VERBS
-from ...results import Graph, Listing, Offer, Place
+from ...results import Graph, History, Listing, Offer, Place, Why
 from .commands import COMMANDS, Command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from typing import Any, NoReturn
+    from collections.abc import Callable
+    from typing import NoReturn
 
     from ...config import Location
     from ...results import Answer, SetUp
@@ -70,7 +72,7 @@ def main(argv: list[str]) -> int:
         else:
             print(render.refusal(error), file=sys.stderr)
         # Clients take a 2 from a hook as its veto; a slip in their settings is none.
-        return 0 if _split(argv)[0] == "hook" else error.exit
+        return 0 if _split(argv)[0] in ("hook", "prime") else error.exit
 
 
 # Parsing
@@ -173,57 +175,32 @@ def _no_command(name: str) -> Invalid:
 
 
 def _run(command: Command, args: Namespace) -> int:
-    if command.name == "completion":
-        return _completion(args.shell)
-    if command.name == "setup":
-        return _setup(args, command.values(args))
-    if command.name == "hook":
-        from ..hook import run as run_hook
+    return _OWN.get(command.name, _call)(command, args)
 
-        return run_hook(args.event, given=args.board, actor=args.actor, strict=bool(args.strict))
-    if command.name == "mcp":
-        from ..mcp import Server
 
-        return Server(args.board, args.actor, args.tools).serve()
-    if command.name == "prime":
-        return _prime(args)
+def _located(args: Namespace) -> Location:
     location = config.find_board(args.board, os.environ, os.getcwd())
     for warning in location.warnings:
         print(f"note: {render.safe(warning)}", file=sys.stderr)
-    if command.name == "selftest":
-        return _selftest(location, args)
-    if command.name == "agent":
-        return _agent(location, args, command.values(args))
-    answer = _place(command, location, args) if not command.verb else _call(command, location, args)
-    _print(answer, args)
-    return answer.exit
+    return location
 
 
-def _call(command: Command, location: Location, args: Namespace) -> Answer:
-    verb = VERBS[command.verb]
-    values = command.values(args)
-    values.pop("mermaid", None)
-    actor = config.find_actor(args.actor, os.environ)
-    board = config.open_board(location, actor, make=verb.makes_board)
+def _call(command: Command, args: Namespace) -> int:
+    """Most commands: one verb, with those of the words that are its parameters."""
+    location, verb = _located(args), VERBS[command.verb]
+    params = {param.name for param in verb.params}
+    values = {name: value for name, value in command.values(args).items() if name in params}
+    board = config.open_board(location, config.find_actor(args.actor, os.environ), make=verb.makes_board)
     answer = verb.run(board, **values)
     for notice in board.store.notices:
         print(f"note: {render.safe(notice)}", file=sys.stderr)
     if not location.exists:
         print(f"note: made the board {render.safe(location.path)} ({location.why})", file=sys.stderr)
-    return answer
-
-
-def _place(command: Command, location: Location, args: Namespace) -> Answer:
-    made = command.name == "init" and config.make_board(location)
-    actor = config.find_actor(args.actor, os.environ)
-    clients = _clients(location) if made else ()
-    return Place(location.path, location.why, location.exists or made, made, actor.name, actor.session, clients)
-
-
-def _clients(location: Location) -> tuple[str, ...]:
-    from ...interop.clients import in_use
-
-    return tuple(in_use(location.root, os.environ))
+    if command.empty and isinstance(answer, Listing) and not answer.rows and not args.json:
+        print(command.empty)
+    else:
+        _print(answer, args)
+    return answer.exit
 
 
 def _print(answer: Answer, args: Namespace) -> None:
@@ -237,30 +214,52 @@ def _print(answer: Answer, args: Namespace) -> None:
         from .tables import print_table
 
         print_table(answer)
+    elif isinstance(answer, (Graph, Why, History)) and sys.stdout.isatty():
+        import shutil
+
+        width = shutil.get_terminal_size().columns
+        print("\n".join(cut(line, width) for line in render.text(answer).split("\n")))
     else:
         print(render.text(answer))
 
 
-def _selftest(location: Location, args: Namespace) -> int:
+# Commands that are no verb
+
+
+def _place(command: Command, args: Namespace) -> int:
+    location = _located(args)
+    made = command.name == "init" and config.make_board(location)
+    actor = config.find_actor(args.actor, os.environ)
+    clients = _clients(location) if made else ()
+    exists = location.exists or made
+    _print(Place(location.path, location.why, exists, made, actor.name, actor.session, clients), args)
+    return 0
+
+
+def _clients(location: Location) -> tuple[str, ...]:
+    from ...interop.clients import in_use
+
+    return tuple(in_use(location.root, os.environ))
+
+
+def _selftest(_: Command, args: Namespace) -> int:
     from ... import selftest
 
-    answer = selftest.run(location.path)
-    if args.json:
-        _print(answer, args)
-    else:
-        print(render.safe("\n".join(selftest.lines(answer)), lines=True))
+    answer = selftest.run(_located(args).path)
+    _print(answer, args)
     return answer.exit
 
 
-def _agent(location: Location, args: Namespace, values: dict[str, Any]) -> int:
+def _agent(command: Command, args: Namespace) -> int:
     from ...agent import run as run_agent
 
-    return run_agent(location, actor=args.actor, **values)
+    return run_agent(_located(args), actor=args.actor, **command.values(args))
 
 
-def _setup(args: Namespace, values: dict[str, Any]) -> int:
+def _setup(command: Command, args: Namespace) -> int:
     from ...interop.setup import set_up
 
+    values = command.values(args)
     ask = _agreed if sys.stdin.isatty() and sys.stdout.isatty() and not args.json else None
     answer = set_up(values.pop("names", []), os.environ, os.getcwd(), ask=ask, **values)
     _print(answer, args)
@@ -274,29 +273,59 @@ def _agreed(plan: SetUp) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _prime(args: Namespace) -> int:
+def _mcp(_: Command, args: Namespace) -> int:
+    from ..mcp import Server
+
+    return Server(args.board, args.actor, args.tools).serve()
+
+
+def _hook(_: Command, args: Namespace) -> int:
+    from ..hook import run as run_hook
+
+    return run_hook(args.event, given=args.board, actor=args.actor, strict=bool(args.strict))
+
+
+def _prime(_: Command, args: Namespace) -> int:
     """What an agent is told at its start. A board that is absent or cannot be read is no reason to stop it."""
-    from ..prime import glance, prime
+    from ..prime import SLOW, glance, told
 
     try:
         location = config.find_board(args.board, os.environ, os.getcwd())
         actor = config.find_actor(args.actor, os.environ)
-        found = glance(location, actor) if args.json and location.exists else None
-        if found:
-            _print(found, args)
-        elif location.exists:
-            print(prime(location, actor))
-        else:
+        if not location.exists and not args.json:
             print(f"taskwall: no task board here yet; adding a task makes {render.safe(location.path)}")
+            return 0
+        found = glance(location, actor)
+        if not args.json:
+            print(told(location, found))
+        elif found is None:
+            raise Locked(f"the board {location.path} is slow", next=SLOW)
+        else:
+            _print(found, args)
     except Refused as error:
+        if args.json:
+            raise
         print(f"taskwall: {render.refusal(error)}")
     return 0
 
 
-def _completion(shell: str) -> int:
+def _completion(_: Command, args: Namespace) -> int:
     import shtab
 
-    if shell not in shtab.SUPPORTED_SHELLS:
-        raise Invalid(f"no completion for {shell!r}", next=f"one of {', '.join(shtab.SUPPORTED_SHELLS)}")
-    print(shtab.complete(full_parser(), shell))
+    if args.shell not in shtab.SUPPORTED_SHELLS:
+        raise Invalid(f"no completion for {args.shell!r}", next=f"one of {', '.join(shtab.SUPPORTED_SHELLS)}")
+    print(shtab.complete(full_parser(), args.shell))
     return 0
+
+
+_OWN: dict[str, Callable[[Command, Namespace], int]] = {
+    "init": _place,
+    "where": _place,
+    "selftest": _selftest,
+    "setup": _setup,
+    "agent": _agent,
+    "mcp": _mcp,
+    "prime": _prime,
+    "hook": _hook,
+    "completion": _completion,
+}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _LINE = re.compile(r"(?:(?P<ref>[\w.-]+)(?::\s+|：\s*))?(?P<subject>.*?)(?:\s+(?:<-|←)\s*(?P<blockers>.*))?$")
 _JSON = re.compile(r"\s*(?:\{|\[\s*[\[{\"\]\d-])")
-_BETWEEN = re.compile("[,，、]")
+_BETWEEN = re.compile("[，、]")
 
 
 def read_plan(text: str) -> list[Draft]:
@@ -63,6 +63,6 @@ def _from_lines(text: str) -> list[dict[str, Any]]:
         match = _LINE.match(line.rstrip())
         if not match or not match["subject"]:
             raise Invalid(f"line {number} of the plan names no task: {line!r}", next="write `ref: subject <- ref, id`")
-        blockers = [name.strip() for name in _BETWEEN.split(match["blockers"] or "") if name.strip()]
+        blockers = _BETWEEN.sub(",", match["blockers"] or "")
         items.append({"ref": match["ref"], "subject": match["subject"], "blockedBy": blockers})
     return items

@@ -7,12 +7,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ...render import safe
-from ...results import Listing, Offer
+from ...render import after, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...results import Row
+    from ...results import Listing, Offer, Row
 
 STYLES = {
     "ready": "green",
@@ -49,11 +48,8 @@ def print_table(answer: Listing | Offer) -> None:
         told = Text(safe(row.task.flaw or row.task.subject))
         table.add_row(Text(name, style=STYLES[row.state]), Text(name_of_task), priority, told, Text(more))
     console.print(table)
-    if answer.more:
-        rest = f"list --after {safe(answer.rows[-1].task.id)}" if isinstance(answer, Listing) else "next -n 50"
-        print(f"… {answer.more} more: {rest}")
-    if isinstance(answer, Listing) and answer.finished:
-        print(f"{answer.finished} finished (list --all)")
+    for line in after(answer):
+        print(line)
 
 
 def _words(row: Row) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .disk import Disk, Signature
 
 VERSION = 1
+MAX_DIGITS = 18
 MAX_JOURNAL = 1024 * 1024 * 1024
 _NAME = re.compile(r"(?:\.local/claims/)?[^/\\\0]+\.json")
 
@@ -94,7 +95,7 @@ class Journal:
     def serial(self) -> int:
         """The number of the last journal that was applied, 0 when none was."""
         data, _ = self._current(os.path.join(self.local, "serial"))
-        return int(data) if data and data.strip().isdigit() else 0
+        return int(data) if data and data.strip().isdigit() and len(data) <= MAX_DIGITS else 0
 
     def _entry(self, write: Write) -> Entry:
         current, seen = self._current(write.path)

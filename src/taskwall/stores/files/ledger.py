@@ -120,9 +120,12 @@ class Ledger:
         if not isinstance(lease, dict) or not claim.open:
             return claim.replace(lease=BY_HAND)
         until: Any = lease.get("until")
-        alive = _is_number(until) and lease.get("boot") == boot_id() and not (claim.process and is_gone(claim.process))
+        processes = [each for each in claim.process.split(",") if each]
+        living = [each for each in processes if not is_gone(each)]
+        alive = _is_number(until) and lease.get("boot") == boot_id() and (living or not processes)
         left = (until - self._monotonic()) / 60 if alive else 0.0
-        return claim.replace(lease=LIVE if left > 0 else LAPSED, left=max(left, 0.0))
+        kept = ",".join(living or processes)
+        return claim.replace(lease=LIVE if left > 0 else LAPSED, left=max(left, 0.0), process=kept)
 
 
 def _entry(text: str) -> dict[str, Any]:

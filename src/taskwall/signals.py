@@ -1,4 +1,4 @@
-"""What ends a run from outside: Ctrl-C, and the signals that are taken as one. Only the main thread handles any."""
+"""What ends us from outside: Ctrl-C, and the signals that are taken as one. Only the main thread handles any."""
 
 from __future__ import annotations
 
@@ -36,6 +36,23 @@ def ending() -> contextlib.AbstractContextManager[None]:
         raise KeyboardInterrupt(f"ended by {signal.Signals(number).name}")
 
     return handled(ENDING, end)
+
+
+def end_by_the_first() -> None:
+    """From now on the first of them raises KeyboardInterrupt and the others are ignored, until this process ends."""
+
+    def end(*_: Any) -> None:
+        ignore()
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, *ENDING):
+        signal.signal(number, end)
+
+
+def ignore() -> None:
+    """From now on nothing but SIGKILL ends this process."""
+    for number in (signal.SIGINT, *ENDING):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def undisturbed() -> contextlib.AbstractContextManager[None]:
