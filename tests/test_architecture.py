@@ -26,7 +26,7 @@ LAYERS = [
     {"stores"},
     {"board"},
     {"config", "registry", "render"},
-    {"verbs", "envelope", "heartbeat"},
+    {"verbs", "envelope", "heartbeat", "glance"},
     {"agent", "interop"},
     {"demo", "selftest"},
     {"faces"},

@@ -262,7 +262,7 @@ def test_a_holder_that_adds_a_blocker_a_child_or_a_question_gives_the_task_back(
     assert "your claim on it was released" in told.notices[0]
     made = agent.create([Draft("a part", parent="child")])
     assert "child waits now" in made.notices[0]
-    assert "move now waits" in agent.update("kid", Edit(parent="move")).notices[0]
+    assert "move waits now" in agent.update("kid", Edit(parent="move")).notices[0]
     asked = agent.ask("ask", "Which?\tor what", ["this", "that"])
     assert asked.also[0].task.subject == "Which? or what"
     assert [task(agent, n).status for n in ("block", "child", "move", "ask")] == ["pending"] * 4

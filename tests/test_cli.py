@@ -360,7 +360,9 @@ def test_lists_are_capped_with_a_cursor(tw):
             break
         after = ["--after", seen[-1]]
     assert seen == [f"t-{n:03}" for n in range(120)]
-    assert tw("list").out.endswith("… 70 more: list --after t-049\n")
+    assert tw("list").out.endswith("… 70 more: list --after t-049 (with the same filters)\n")
+    assert tw("next").out.endswith("… 117 more: taskwall next -n 50\n")
+    assert tw("next", "-n", 50).out.endswith("… 70 more\n"), "no more are ever shown"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
@@ -425,3 +427,70 @@ def test_argument_text_that_is_not_utf8_is_refused(tmp_path):
         [sys.executable, "-m", "taskwall", "add", b"caf\xe9"], cwd=tmp_path, capture_output=True, env=CLEAN
     )
     assert (refused.returncode, b"UTF-8" in refused.stderr) == (2, True)
+
+
+def test_a_list_on_a_terminal_ends_with_the_same_hint(tmp_path):
+    spawn("plan", "-", cwd=tmp_path, stdin="".join(f"t{n}: task {n}\n" for n in range(6)))
+    assert terminal(["next", "-n", "2"], tmp_path).endswith("… 4 more: taskwall next -n 6\r\n")
+    assert "(with the same filters)" in terminal(["list", "-n", "2"], tmp_path)
+
+
+def test_nothing_that_waits_is_said_in_the_words_of_the_command(tw):
+    tw("add", "an open task", "--id", "t-1")
+    assert tw("waiting").out == "Nothing waits for a person.\n"
+    assert tw.json("waiting")["data"]["tasks"] == []
+    tw("add", "which one?", "--id", "t-2", "--for", "user")
+    assert tw("waiting").out.startswith("[ ] t-2: ")
+
+
+def test_a_claim_is_shown_with_what_is_left_of_it(tw):
+    for task_id, *more in (["leased", "--ttl", 15], ["manual"]):
+        tw("add", task_id, "--id", task_id), tw("claim", task_id, *more)
+    assert re.search(r"^claim: .*, lease live, (15.0|14.9) minutes left$", tw("show", "leased").out, re.MULTILINE)
+    assert re.search(r"^claim: .*, by hand, never lapses$", tw("show", "manual").out, re.MULTILINE)
+
+
+def test_a_person_who_claims_a_decision_is_told_to_answer_it(tw):
+    tw("add", "build", "--id", "build"), tw("add", "which?", "--id", "which", "--for", "user")
+    assert tw("claim", "which").out.endswith("Next: taskwall answer which TEXT\n")
+    assert tw("claim", "build").out.endswith("Next: do it, then complete_task (taskwall done build)\n")
+
+
+def test_the_tree_does_not_repeat_who_stands_above(tw):
+    tw("add", "A", "--id", "a-1"), tw("add", "B", "--id", "b-1")
+    tw("add", "C", "--id", "c-1", "-b", "a-1"), tw("add", "D", "--id", "d-1", "-b", "c-1", "b-1")
+    assert tw("graph").out.splitlines() == [
+        "[ ] a-1: A [pending]",
+        "  [ ] c-1: C [pending]",
+        "    [ ] d-1: D [pending] blockedBy=b-1",
+        "[ ] b-1: B [pending]",
+        "  [ ] d-1 (see above)",
+    ]
+
+
+def test_trees_and_the_log_stay_inside_a_terminal(tmp_path):
+    from rich.cells import cell_len
+
+    spawn("add", "封墙" * 60, "--id", "t-1", cwd=tmp_path)
+    spawn("add", "x" * 180, "--id", "t-2", "-b", "t-1", cwd=tmp_path)
+    for words in (["graph"], ["why", "t-2"], ["log"]):
+        lines = terminal(words, tmp_path, columns=60).splitlines()
+        assert max(map(cell_len, lines)) in (59, 60) and any(line.endswith("…") for line in lines), words
+    assert "x" * 180 in spawn("graph", cwd=tmp_path).stdout
+
+
+def test_the_log_tells_times_without_microseconds_and_how_to_see_more(tw):
+    for number in range(4):
+        tw("add", f"task {number}", "--id", f"t-{number}")
+    first, *lines = tw("log", "-n", 2).out.splitlines()
+    assert first == "… 2 earlier: taskwall log -n 4"
+    assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ user create t-", line) for line in lines)
+    assert re.search(r"\.\d{6}Z$", tw.json("log")["data"]["events"][0]["at"])
+    tw("note", "t-0", "n")
+    assert tw("log", "t-0", "-n", 1).out.startswith("… 1 earlier: taskwall log t-0 -n 2\n")
+
+
+def test_a_plans_blockers_may_be_separated_in_chinese(tw, tmp_path):
+    (tmp_path / "plan").write_text("a: A\nb: B\nc: C <- a，b\nd: D <- a、b, c\n")
+    made = tw.json("plan", tmp_path / "plan")["data"]["tasks"]
+    assert [len(task["blockedBy"]) for task in made] == [0, 0, 2, 3]

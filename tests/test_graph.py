@@ -112,6 +112,7 @@ def test_a_diamond_of_1_000_layers_does_not_explode():
     assert len(cycle_through("l0", graph.__getitem__)) == 1002
 
 
+@pytest.mark.slow
 def test_a_board_of_100_000_tasks_in_a_row_is_searched_for_cycles_and_followed_to_its_end():
     tasks = [Task(str(n), "s", blocked_by=(str(n + 1),)) for n in range(99_999)]
     view = View([*tasks, Task("99999", "s", owner="user")], {}, Settings())

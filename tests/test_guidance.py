@@ -54,6 +54,15 @@ def test_the_block_is_twelve_lines_at_most_and_points_to_prime():
     assert "`taskwall prime`" in BLOCK
 
 
+def test_what_is_said_otherwise_in_a_home_folder_is_said_by_our_texts():
+    assert [ours for ours, _ in clients.AT_HOME if ours not in SKILL + AGENTS] == []
+    for client in clients.clients().values():
+        for part in client.user:
+            if isinstance(part, clients.Skill):
+                front = part.text.split("\n---\n")[0]
+                assert ": " not in front.partition("description: ")[2] and "folder is present" not in front
+
+
 @pytest.mark.parametrize("text", [SKILL, BLOCK])
 def test_every_command_it_names_is_there_and_plain(text):
     named = re.findall(r"`taskwall ([^`]+)`", text)

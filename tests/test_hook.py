@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 from mcp_process import McpServer, clean_env, run
 
+from taskwall.faces import hook as faces_hook
 from taskwall.stores.files.lock import lock
 
 SESSION = "1c3b-session"
@@ -113,6 +115,9 @@ def test_native_tasks_are_mirrored_once_and_completed(board):
         assert hook(board, "TaskCompleted", body=made)[:2] == (0, None)
     found = json.loads(run(board, "list", "completed", "--json").stdout)["data"]["tasks"]
     assert [(task["subject"], task["owner"], task["key"]) for task in found] == [("建 表", "claude", f"{SESSION}:1")]
+    assert hook(board, "TaskCreated", body=made | {"task_id": "3", "task_subject": "mine"})[0] == 0
+    refused = run(board, "claim", "mine", TASKWALL_ACTOR="stranger")
+    assert refused.returncode == 4 and "claude" in refused.stderr
     assert hook(board, "TaskCompleted", body={"task_id": "never seen"})[0] == 0
     assert hook(board, "TaskCreated", body={"task_id": "2"})[0] == 0
 
@@ -162,6 +167,7 @@ def test_a_slip_in_the_settings_is_no_veto(board):
         assert (done.returncode, done.stdout) == (0, ""), words
         assert done.stderr
     assert run(board, "--board", "/no/such/folder", "hook", "SessionStart", input="{}").returncode == 0
+    assert run(board, "prime", "--bogus").returncode == 0
 
 
 def test_the_event_may_come_with_the_input(board):
@@ -181,3 +187,19 @@ def test_a_locked_board_or_an_open_input_is_given_up_in_time(board):
         start = time.monotonic()
         assert child.wait(10) == 0
         assert time.monotonic() - start < 2.5
+
+
+def test_the_start_of_a_session_on_a_slow_board_says_that_it_is_slow(board, monkeypatch, capsys):
+    monkeypatch.setattr("taskwall.board.Board.digest", lambda board: threading.Event().wait(5))
+    monkeypatch.setattr(faces_hook, "_input", dict)
+    start = time.monotonic()
+    assert faces_hook.run("SessionStart", given=str(board)) == 0
+    assert time.monotonic() - start < 2
+    told = json.loads(capsys.readouterr().out)["hookSpecificOutput"]["additionalContext"]
+    assert "did not answer in time" in told
+
+
+def test_a_closed_input_is_none(board):
+    command = f"{sys.executable} -m taskwall hook SessionStart <&-"
+    done = subprocess.run(command, shell=True, cwd=board, capture_output=True, text=True, env=clean_env())
+    assert (done.returncode, done.stderr) == (0, "") and "Commands:" in done.stdout

@@ -114,6 +114,7 @@ def test_tools_may_be_more_or_fewer(board):
         assert "is blocked" in server.call("why", task_id="second")[0]
         text, failed = server.call("claim_task", task_id="first")
         assert failed and "there are next_actionable, why" in text
+        assert "did you mean next_actionable?" in server.call("next_actionables")[0]
     wrong = run(board, "mcp", "--tools", "wrong")
     assert wrong.returncode == 2 and "claim_task" in wrong.stderr and not wrong.stdout
 
@@ -323,7 +324,7 @@ def test_two_worktrees_share_one_board(board):
     assert not (board / "trees/one/.tasks").exists()
 
 
-@pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_whatever_ends_it_leaves_two_minutes_to_the_session(board, number):
     with McpServer(board, CLAUDE_CODE_SESSION_ID="s-1", CLAUDECODE="1", hello="claude-code") as server:
         server.call("claim_task", task_id="first")

@@ -11,6 +11,7 @@ from mcp_process import run
 from taskwall import config, lengths
 from taskwall.core.model import Actor
 from taskwall.core.rules import Draft
+from taskwall.faces.cli.main import main
 from taskwall.faces.prime import prime, within
 from taskwall.stores.files.lock import lock
 
@@ -54,6 +55,7 @@ def test_a_session_that_holds_nothing_and_a_board_without_tasks(tmp_path, clock)
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("letter", ["x", "任", "é", "🦉"])
 @pytest.mark.parametrize("id_letter", ["i", "务"])
 def test_it_stays_under_seven_hundred_tokens(tmp_path, clock, letter, id_letter):
@@ -144,3 +146,31 @@ def test_an_unreadable_file_does_not_stop_it(tmp_path):
     assert done.returncode == 0 and "board.toml" in done.stdout
     subprocess.run(["git", "init", "-q", "--bare", tmp_path / "bare"], check=True)
     assert run(tmp_path / "bare", "prime").returncode == 0
+
+
+def test_what_others_hold_is_one_line_a_holder(tmp_path, clock):
+    board = open_board(open_store("files", tmp_path, clock), "other", clock=clock)
+    for number in range(9):
+        board.claim(add(board, f"t{number}"))
+    assert "Who must act:\n- in progress by other: t0, t1, t2 and 6 more\nCommands:" in primed(
+        tmp_path, Actor("me", "s")
+    )
+
+
+def test_json_stays_json_without_a_board_and_on_a_slow_one(tmp_path, monkeypatch, capsys):
+    done = run(tmp_path, "prime", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["ok"] is False
+    run(tmp_path, "add", "first")
+    asked = []
+
+    def digest(board):
+        asked.append(board)
+        threading.Event().wait(5)
+
+    monkeypatch.setattr("taskwall.board.Board.digest", digest)
+    for words in ([], ["--json"]):
+        asked.clear()
+        assert main(["prime", "--board", str(tmp_path), *words]) == 0
+        out = capsys.readouterr().out
+        assert "did not answer in time" in (json.loads(out)["error"]["next"] if words else out)
+        assert len(asked) == 1, "it waits once"

@@ -316,7 +316,14 @@ def test_a_long_list_is_capped_and_its_cursor_leads_through_all_of_it(board):
     while page := board.list(after=after).rows:
         seen, after = seen + ids(page), page[-1].task.id
     assert seen == [f"t{n}" for n in range(93)]
-    assert text(board.list()).splitlines()[-1] == "… 43 more: list --after t49"
+    assert text(board.list()).splitlines()[-1] == "… 43 more: list --after t49 (with the same filters)"
+
+
+def test_what_is_stale_is_not_said_to_have_lost_its_lease_alone(board, clock):
+    add(board, "t")
+    board.claim("t", ttl=1)
+    clock.sleep(minutes=2)
+    assert text(board.list()).endswith("stale: its holder is gone or its lease ran out")
 
 
 def test_no_escape_of_a_task_reaches_a_terminal(board):

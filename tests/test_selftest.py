@@ -32,6 +32,7 @@ def tried(folder, capsys):
     return status, {row["what"]: row for row in data["tried"]}
 
 
+@pytest.mark.slow
 def test_what_holds_here_is_told_and_nothing_is_left_behind(tmp_path, capsys, brief):
     (tmp_path / ".tasks").mkdir()
     started = time.monotonic()
@@ -51,6 +52,7 @@ def test_a_board_that_is_not_there_yet_is_tried_where_it_would_be(tmp_path, caps
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_lock_that_keeps_nobody_out_is_found(tmp_path, capsys, monkeypatch, brief):
     monkeypatch.setattr(lock, "_try", lambda fd: True)
     status, rows = tried(tmp_path, capsys)
@@ -93,7 +95,7 @@ def test_a_failure_of_the_file_system_is_a_line_of_the_table(tmp_path, capsys, m
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_it_leaves_no_file_and_no_process(tmp_path, number):
     command = [sys.executable, "-m", "taskwall", "selftest", "--board", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)

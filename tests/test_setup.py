@@ -330,8 +330,7 @@ def test_one_file_under_two_names_is_taken_back_for_the_last_client_alone(projec
     with_codex = tree(project)
     run(project, "codex", remove=True)
     assert tree(project) == before
-    run(project, "codex")
-    run(project, "claude")
+    run(project, "claude", "codex")
     run(project, "claude", remove=True)
     assert tree(project) == with_codex and run(project, "codex", check=True).exit == 0
     run(project, "codex", remove=True)
@@ -628,3 +627,12 @@ def test_init_names_set_up_when_a_client_is_there_and_writes_nothing(project):
     fill(project, {".claude": None})
     assert "`taskwall setup`" in tw("init", cwd=project).stdout
     assert list(tree(project)) == [".claude"]
+
+
+@pytest.mark.parametrize("value", ["null", "0", '"text"', "true"])
+def test_another_value_where_ours_would_be_is_left_alone(project, value):
+    files = {".mcp.json": f'{{"mcpServers": {value}}}', ".claude/settings.json": f'{{"hooks": {value}}}'}
+    fill(project, files)
+    before = tree(project)
+    run(project, *CLIENTS, remove=True)
+    assert tree(project) == before

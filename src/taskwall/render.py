@@ -11,11 +11,10 @@ import re
 from .board import PAGE
 from .core.model import BY_HAND, CANCELLED, COMPLETED, IN_PROGRESS, PENDING, PERSONS, STATUSES
 from .core.state import BROKEN, HELD, STALE, WAITING
-from .lengths import clipped, shortened, tokens
+from .lengths import shortened
 from .results import (
     Changed,
     Created,
-    Digest,
     Graph,
     History,
     Listing,
@@ -36,16 +35,15 @@ if TYPE_CHECKING:
 
     from .core.errors import Refused
     from .core.model import Task
-    from .core.state import Waiting
     from .results import Answer, Step
 
 MARKS = {PENDING: "[ ]", IN_PROGRESS: "[>]", COMPLETED: "[x]", CANCELLED: "[-]"}
 MAX_TEXT = 2_000
 """How much of a description or note a claim's answer repeats, in characters."""
 MAX_REASONS = 5
-LAPSED = "its holder is gone or its lease ran out"
 MAX_ITEMS = 20
 """How many tasks one section of an answer names."""
+LAPSED = "its holder is gone or its lease ran out"
 
 UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -247,7 +245,7 @@ def after(answer: Listing | Offer) -> list[str]:
     """What follows the rows of a list: how many more there are, and the command that shows them."""
     shown, total = len(answer.rows), len(answer.rows) + answer.more
     if isinstance(answer, Listing):
-        way = f": taskwall list --after {safe(answer.rows[-1].task.id)} (with the same filters)" if shown else ""
+        way = f": list --after {safe(answer.rows[-1].task.id)} (with the same filters)" if shown else ""
         finished = [f"{answer.finished} finished"] if answer.finished else []
     else:
         way, finished = f": taskwall next -n {min(total, PAGE)}" if shown < PAGE else "", []
@@ -364,40 +362,6 @@ def _without_parents(steps: Iterable[Step]) -> list[Step]:
     return found
 
 
-def _digest(answer: Digest) -> list[str]:
-    """Whatever the board holds, at most about 550 tokens."""
-    counts = ", ".join(f"{number} {name}" for name, number in answer.counts)
-    held = [f"- {row.task.token}: {safe(row.task.subject)}{_lapsed(row)}" for row in answer.held]
-    lines = [f"The board now: {counts or 'no tasks'}."]
-    lines += _bounded("You hold:", held, 180, 0) or ["You hold nothing."]
-    lines += [f"Others hold {answer.others}."] if answer.others else []
-    if answer.counts:
-        lines += _bounded("Next:", [*map(line, answer.next)], 160, answer.more) or ["Next: nothing is actionable."]
-    return lines + _bounded("Who must act:", [f"- {safe(end)}" for end in _by_holder(answer.waiting).lines()], 120, 0)
-
-
-def _by_holder(waiting: Waiting) -> Waiting:
-    """With one line for all that somebody holds."""
-    held: dict[str, list[str]] = {}
-    for who, name in waiting.holders:
-        held.setdefault(who, []).append(name)
-    more = {who: f" and {len(names) - 3} more" if len(names) > 3 else "" for who, names in held.items()}
-    return waiting.replace(holders=tuple((who, ", ".join(names[:3]) + more[who]) for who, names in held.items()))
-
-
-def _lapsed(row: Row) -> str:
-    return f" [{LAPSED}]" if row.state == STALE else ""
-
-
-def _bounded(title: str, items: Sequence[str], most: int, more: int) -> list[str]:
-    """A section of at most so many tokens, each line at most half of them. more: items that were left out before."""
-    lines = [clipped(item, most // 2) for item in items]
-    while len(lines) > 1 and sum(map(tokens, lines)) > most:
-        del lines[-1]
-    more += len(items) - len(lines)
-    return [title, *lines, *([f"… {more} more"] if more else [])] if items else []
-
-
 def _place(answer: Place) -> list[str]:
     if answer.made:
         first = [
@@ -444,7 +408,6 @@ LINES: dict[type, Callable[[Any], list[str]]] = {
     Why: _why,
     History: _history,
     Graph: _graph,
-    Digest: _digest,
     Place: _place,
     SetUp: _set_up,
 }

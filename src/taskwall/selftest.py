@@ -230,6 +230,7 @@ def _exclude(folder: str, until: float) -> tuple[int, list[str]]:
         while len(made) < 100 and time.monotonic() < until:
             with lock(path + ".lock"), open(path, "r+b", buffering=0) as file:
                 made.append(int(file.read()))
+                time.sleep(0.0005)  # long enough for whoever is let in beside this one
                 file.seek(0)
                 file.write(b"%d" % (made[-1] + 1))
         return made

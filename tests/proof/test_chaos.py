@@ -300,6 +300,7 @@ store.lock, store.write_all = lock, write_all
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", ["no journal", pytest.param("no lock", marks=pytest.mark.slow)])
 def test_chaos_finds_a_protocol_without_one_of_its_steps(chaos, tmp_path, bug):
     program = tmp_path / "seeded.py"

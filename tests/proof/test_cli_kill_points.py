@@ -234,6 +234,7 @@ store.write_all = write_all
 RUN = "\nfrom taskwall.faces.cli.main import run\nrun()\n"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("strace")
 @pytest.mark.parametrize(
     ("bug", "name", "call"),

@@ -214,6 +214,7 @@ BUGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS)
 def test_seeded_bugs_are_found_by_failing(bug, board_dir, monkeypatch):
     BUGS[bug](monkeypatch)

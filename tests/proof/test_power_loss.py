@@ -310,6 +310,7 @@ SLOW_BUGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", [*BUGS, *(pytest.param(bug, marks=pytest.mark.slow) for bug in SLOW_BUGS)])
 def test_seeded_bugs_are_found_by_losing_power(bug, board, monkeypatch):
     where, name, broken = (BUGS | SLOW_BUGS)[bug]

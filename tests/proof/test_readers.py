@@ -104,6 +104,7 @@ def test_readers_see_whole_transactions(tmp_path, figure):
     figure("readers during transactions: half of one seen", tried=tried, bad=bad, at_least=2_000)
 
 
+@pytest.mark.slow
 def test_readers_that_do_not_look_into_the_journal_see_half_a_transaction(tmp_path):
     tried, bad = looked(make_board(tmp_path / "board"), 0.7, 2, "no-read-through")
     assert bad, f"the detector sees nothing in {tried} looks"

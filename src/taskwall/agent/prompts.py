@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import render
+from ..glance import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ UNKNOWN = "The run was interrupted during this call; whether it took effect is u
 
 def opening(board: Board, goal: str | None, workspace: str) -> str:
     """The first message of a user: the goal, then the board as it is now."""
-    return f"Goal: {goal or WORK_OFF}\n\nYour files are under {workspace}\n\n{render.text(board.digest())}"
+    return f"Goal: {goal or WORK_OFF}\n\nYour files are under {workspace}\n\n{digest(board.digest())}"
 
 
 def going_on(board: Board, goal: str | None) -> str:
     """The message with which an interrupted run goes on."""
-    return f"{GOES_ON}\n\n{f'Goal: {goal}' if goal else 'Go on with the goal.'}\n\n{render.text(board.digest())}"
+    return f"{GOES_ON}\n\n{f'Goal: {goal}' if goal else 'Go on with the goal.'}\n\n{digest(board.digest())}"

@@ -102,6 +102,7 @@ class Server:
         self.actor: Actor | None = None
         self.heart: Heartbeat | None = None
         self.reads, self.writes = Lane(self._find), Lane(self._find)
+        self.over = False
         self._sending = threading.Lock()
 
     # Messages
@@ -112,7 +113,7 @@ class Server:
             signals.end_by_the_first()
             for lane in (self.reads, self.writes):
                 lane.thread.start()
-            while line := sys.stdin.buffer.readline():
+            while not self.over and (line := sys.stdin.buffer.readline()):
                 if line.strip():
                     self._take(line)
             signals.ignore()
@@ -235,12 +236,16 @@ class Server:
             self._live()
         return render.fitted(answer, MAX_RESULT - 500)
 
+    def _shutdown(self, _: dict[str, Any], __: Lane) -> dict[str, Any]:
+        self.over = True
+        return {}
+
     # The session
 
     def _find(self) -> Location:
         location = config.find_board(self.given, os.environ, os.getcwd())
         for warning in location.warnings:
-            print(f"taskwall mcp: {warning}", file=sys.stderr)
+            print(f"taskwall mcp: {render.safe(warning)}", file=sys.stderr)
         return location
 
     def _introduce(self, message: dict[str, Any]) -> None:
@@ -296,6 +301,7 @@ _METHODS: dict[str, Callable[[Server, dict[str, Any], Lane], dict[str, Any]]] = 
     "ping": lambda *_: {},
     "tools/list": Server._list,  # noqa: SLF001
     "tools/call": Server._call,  # noqa: SLF001
+    "shutdown": Server._shutdown,  # noqa: SLF001
 }
 _ABOUT = {
     "capabilities": {"tools": {}},

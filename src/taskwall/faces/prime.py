@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from .. import config, render
+from ..glance import digest
 from ..lengths import clipped
 
 TYPE_CHECKING = False
@@ -40,7 +41,7 @@ def told(location: Location, found: Digest | None) -> str:
     where = clipped(render.safe(location.path), 40)
     return (
         f"taskwall: a task board shared with other agents and people, in {where}\n"
-        f"{render.text(found) if found else SLOW}\n{COMMANDS.strip()}"
+        f"{digest(found) if found else SLOW}\n{COMMANDS.strip()}"
     )
 
 

@@ -72,7 +72,7 @@ def text_of(name: str) -> str:
         return file.read()
 
 
-_AT_HOME = (
+AT_HOME = (
     (
         "This repository has a task board that outlives sessions and is shared",
         "In a repository with a .tasks folder, and in no other: its task board outlives sessions and is shared",
@@ -85,7 +85,7 @@ _AT_HOME = (
 
 
 def _at_home(text: str) -> str:
-    for ours, instead in _AT_HOME:
+    for ours, instead in AT_HOME:
         text = text.replace(ours, instead)
     return text
 

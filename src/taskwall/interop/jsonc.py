@@ -141,6 +141,8 @@ def remove(text: str, entry: Entry, extras: dict[str, Any]) -> str | None:
     chain: list[tuple[int, list[Member], int]] = []
     at = bare.index("{")
     for step in entry.path:
+        if bare[at] not in "{[":  # another value stands where ours would be
+            return text
         members = _members(bare, at)
         here = [n for n, m in enumerate(members) if _is(bare, m, step, entry)]
         if not here:

@@ -40,9 +40,9 @@ class Plan(Record):
 
     def answer(self, *, check: bool) -> SetUp:
         files = (*(change.path for change in self.changes), *self.leftovers)
-        # With nothing to write, what is amiss is all there is to say: as a check says it.
+        # With nothing to write, what is amiss is all there is to say, as a check says it.
         check = check or bool(self.amiss and not files)
-        action = "check" if check else self.action
+        action = "check" if check and self.action != "remove" else self.action
         files = (*dict.fromkeys((*files, *self.amiss)),) if check else files
         return SetUp(action, self.clients, files, _shown(self), self.notes)
 
