@@ -296,6 +296,7 @@ def test_whatever_ends_a_run_what_it_holds_is_released(tmp_path, capsys, steps, 
     assert_answered(log_of(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_reached_ends_the_run(tmp_path, capsys):
     assert run(place(tmp_path), goal="go", base_url="http://127.0.0.1:9/v1", model="none") == 1
     assert "cannot be reached" in capsys.readouterr().err
@@ -323,6 +324,7 @@ def process(folder, model, *options):
         started.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "why"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM")])
 def test_a_signal_while_the_model_thinks(tmp_path, number, why):
     thinking, over = threading.Event(), threading.Event()
@@ -465,6 +467,7 @@ def test_a_command_out_of_time_is_ended_with_its_children(tmp_path):
     wait_until(lambda: is_gone(int((tmp_path / "pid").read_text())))
 
 
+@pytest.mark.slow
 def test_a_timeout_is_answered_and_the_run_goes_on(tmp_path):
     status, requests = play(
         tmp_path, calls(("bash", {"command": "sleep 60", "timeout": 1}), ("list_tasks", {})), say("done"), yes=True
@@ -695,6 +698,7 @@ def test_importing_the_agent_does_not_import_the_sdk():
 # The demo
 
 
+@pytest.mark.slow
 def test_the_demo_shows_all_of_it_and_leaves_a_board_to_go_on_with(tmp_path):
     shown = subprocess.run([sys.executable, "-m", "taskwall.demo", str(tmp_path)], capture_output=True, text=True)
     assert shown.returncode == 0, shown.stderr

@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,6 +94,7 @@ def test_task_2_comes_before_task_10():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_chain_of_100_000_nodes_does_not_recurse():
     graph = chain(100_000)
     assert cycle_through("0", graph.__getitem__) is None

@@ -154,6 +154,7 @@ def test_without_a_board_it_does_nothing(tmp_path, event):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", ["", "not json", "[1]", "{", "[" * 100_000, '{"session_id": {"a": 1}, "cwd": 7}'])
 def test_bad_input_is_tolerated(board, sent):
     for event in EVENTS:
@@ -175,6 +176,7 @@ def test_the_event_may_come_with_the_input(board):
     assert "Commands:" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
 
 
+@pytest.mark.slow
 def test_a_locked_board_or_an_open_input_is_given_up_in_time(board):
     claim(board, "a")
     with lock(str(board / ".tasks/.local/lock")):

@@ -276,11 +276,11 @@ def machine(which, examples, steps):
     return case
 
 
-class TestLockstep(machine(Boards, 100, 40)):
+class TestLockstep(machine(Boards, 40, 40)):
     """The same requests on both boards."""
 
 
-class TestOutsideEditor(machine(Outside, 60, 40)):
+class TestOutsideEditor(machine(Outside, 25, 40)):
     """The same, with somebody at the files of one."""
 
 

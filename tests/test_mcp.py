@@ -351,6 +351,7 @@ def test_an_old_server_that_ends_takes_nothing_from_the_new_one(board):
             assert found["claim"]["process"] and found["lease"]["until"] > time.monotonic() + 600
 
 
+@pytest.mark.slow
 def test_it_ends_in_time_while_the_board_is_locked(board):
     with McpServer(board) as server:
         server.call("claim_task")
@@ -382,6 +383,7 @@ def test_a_killed_server_leaves_its_claim_stale_at_once(board):
         assert taken.returncode == 0 and "lease ran out" in taken.stdout
 
 
+@pytest.mark.slow
 def test_claims_live_as_long_as_the_server_those_of_the_command_line_too(board):
     (board / ".tasks/board.toml").write_text("lease_minutes = 0.02\n")  # 1.2 seconds
     with McpServer(board, hello="claude-code", TASKWALL_SESSION="s") as server:
@@ -393,6 +395,7 @@ def test_claims_live_as_long_as_the_server_those_of_the_command_line_too(board):
         assert state(board, "first") == "in_progress"
 
 
+@pytest.mark.slow
 def test_a_lost_claim_is_told_with_the_next_result(board):
     (board / ".tasks/board.toml").write_text("lease_minutes = 0.05\n")
     with McpServer(board) as server:

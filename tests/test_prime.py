@@ -85,6 +85,7 @@ def test_it_stays_under_seven_hundred_tokens(tmp_path, clock, letter, id_letter)
         assert part in text
 
 
+@pytest.mark.slow
 def test_a_large_board_costs_no_more_tokens_than_a_small_one(tmp_path, clock):
     store = open_store("files", tmp_path, clock)
     board = open_board(store, "me", "s", clock=clock)
@@ -157,6 +158,7 @@ def test_what_others_hold_is_one_line_a_holder(tmp_path, clock):
     )
 
 
+@pytest.mark.slow
 def test_json_stays_json_without_a_board_and_on_a_slow_one(tmp_path, monkeypatch, capsys):
     done = run(tmp_path, "prime", "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["ok"] is False

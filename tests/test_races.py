@@ -197,6 +197,7 @@ def create_together(folder, processes, each):
     assert not [task for task in FileStore(str(folder)).read() if task.flaw or task.notices]
 
 
+@pytest.mark.slow
 def test_eight_processes_create_at_once_and_nothing_is_lost(folder, processes):
     create_together(folder, processes, 8)
 
@@ -213,6 +214,7 @@ def test_an_id_of_ones_own_is_given_to_one_process_only(folder, processes):
     assert {task_id: task["subject"] for task_id, task in stored(folder).items()} == winners
 
 
+@pytest.mark.slow
 def test_notes_of_many_processes_are_all_kept(folder, processes):
     board_of(folder).create([Draft(subject="s", id="shared")])
     said = raced(processes(note_all, folder, 4, 12))
@@ -266,6 +268,7 @@ def kill_rounds(folder, processes, rounds, seed):
     return tasks
 
 
+@pytest.mark.slow
 def test_processes_killed_at_random_moments_leave_every_file_whole_and_no_lock(folder, processes):
     kill_rounds(folder, processes, 3, seed=2)
 

@@ -15,7 +15,10 @@ from taskwall import selftest
 from taskwall.faces.cli.main import main
 from taskwall.stores.files import disk, lock
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="its trials need processes of POSIX")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="its trials need processes of POSIX"),
+]
 
 
 @pytest.fixture
@@ -32,7 +35,6 @@ def tried(folder, capsys):
     return status, {row["what"]: row for row in data["tried"]}
 
 
-@pytest.mark.slow
 def test_what_holds_here_is_told_and_nothing_is_left_behind(tmp_path, capsys, brief):
     (tmp_path / ".tasks").mkdir()
     started = time.monotonic()
@@ -52,7 +54,6 @@ def test_a_board_that_is_not_there_yet_is_tried_where_it_would_be(tmp_path, caps
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_a_lock_that_keeps_nobody_out_is_found(tmp_path, capsys, monkeypatch, brief):
     monkeypatch.setattr(lock, "_try", lambda fd: True)
     status, rows = tried(tmp_path, capsys)

@@ -167,7 +167,7 @@ FILES = {
 }  # fmt: skip
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.fixed_dictionaries({}, optional=FILES), st.sets(st.sampled_from(CLIENTS), min_size=1))
 @example({".mcp.json": b"{}", ".claude/settings.json": b"{\n}\n", "AGENTS.md": b"", "CLAUDE.md": b"x\r"}, set(CLIENTS))
 @example({".cursor/hooks.json": b'{\n  "version": 1\n}\n', "opencode.json": b'{"mcp": { }, }'}, set(CLIENTS))
@@ -556,6 +556,7 @@ class Killed(BaseException):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("remove", [False, True])
 def test_a_run_that_is_killed_anywhere_can_be_repeated(tmp_path, monkeypatch, remove):
     """Stopped before its nth change of the disk, for every n, then run again."""

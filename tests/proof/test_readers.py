@@ -149,6 +149,7 @@ def seen_after_kills(folder):
     return halves
 
 
+@pytest.mark.slow
 def test_a_reader_sees_all_or_nothing_of_a_transaction_whose_writer_was_killed(tmp_path, figure):
     halves = seen_after_kills(make_board(tmp_path / "board"))
     figure("readers after a killed writer: half of one seen", tried=len(halves), bad=sum(halves), at_least=40)
