@@ -276,3 +276,20 @@ def test_a_beat_leaves_alone_what_others_look_after(store, clock):
     assert board.beat((), ttl=1, but={"t1#1"})[0] == {"t2#1"}
     clock.sleep(minutes=2)
     assert [board.get(i).row.state for i in ("t1", "t2")] == ["in_progress", "stale"]
+
+
+def test_a_claim_by_hand_is_shown_idle_after_a_day_and_stands(tmp_path, clock):
+    from taskwall import render
+
+    store = open_store("files", tmp_path, clock)
+    board, other = open_board(store, "agent", clock=clock), open_board(store, "other", clock=clock)
+    add(board, "t1")
+    board.claim("t1")
+    clock.sleep(minutes=23 * 60)
+    assert "idle" not in render.text(other.list())
+    clock.sleep(minutes=2 * 60)
+    assert "owner=agent idle: claimed by hand over a day ago" in render.text(other.list())
+    assert other.get("t1").row.state == "in_progress"
+    with pytest.raises(AlreadyClaimed):
+        other.claim("t1")
+    assert board.complete("t1").row.state == "completed"

@@ -9,7 +9,7 @@ import json
 import re
 
 from .board import PAGE
-from .core.model import BY_HAND, CANCELLED, COMPLETED, IN_PROGRESS, PENDING, PERSONS, STATUSES
+from .core.model import BY_HAND, CANCELLED, COMPLETED, IDLE, IN_PROGRESS, PENDING, PERSONS, STATUSES
 from .core.state import BROKEN, HELD, STALE, WAITING
 from .lengths import shortened
 from .results import (
@@ -122,7 +122,10 @@ def _circumstances(row: Row) -> list[str]:
     if task.closed:
         return [f"owner={safe(task.owner)}"] if task.owner else []
     if task.status == IN_PROGRESS:
-        words.append(f"owner={safe(task.owner or 'unknown')}")
+        words += [
+            f"owner={safe(task.owner or 'unknown')}",
+            *(["idle: claimed by hand over a day ago"] if row.idle else []),
+        ]
     if row.waits:
         words.append(f"blockedBy={_some(row.waits, 5)}")
     if row.state == HELD:
@@ -285,7 +288,8 @@ def _shown(answer: Shown) -> list[str]:
 
 def _claim(told: dict[str, Any]) -> str:
     words = [f"{key} {_value(value)}" for key, value in told.items() if key not in ("lease", "left")]
-    words.append("by hand, never lapses" if told.get("lease") == BY_HAND else f"lease {_value(told.get('lease'))}")
+    by_hand = told.get("lease") in (BY_HAND, IDLE)
+    words.append("by hand, never lapses" if by_hand else f"lease {_value(told.get('lease'))}")
     return ", ".join(words + ([f"{told['left']:.1f} minutes left"] if "left" in told else []))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .core.errors import EXITS
-from .core.model import ALWAYS, DEFAULT_PRIORITY, IN_PROGRESS, KEYS
+from .core.model import ALWAYS, DEFAULT_PRIORITY, IDLE, IN_PROGRESS, KEYS
 from .core.record import Record
 from .core.state import STATES, Waiting, actionable, open_waits, reservation, state, who_must_act
 
@@ -25,16 +25,16 @@ class Row(Record):
     reasons: tuple[Reason, ...] = ()
     waits: tuple[str, ...] = ()  # the blockers and children that are not completed
     reserved: str | None = None
-    left: float | None = None  # minutes until its lease lapses
+    idle: bool = False  # claimed by hand more than a day ago
 
     @classmethod
     def of(cls, view: View, task: Task) -> Row:
         """The row of a task in this view."""
         now = state(view, task)
-        claim = view.claim(task.id) if task.status == IN_PROGRESS else None
+        claim = view.standing(task)
         waits = () if task.closed or task.flaw else tuple(str(r.subject) for r in open_waits(view, task))
         kept = reservation(view, task) if not task.closed else None
-        return cls(task, now.name, now.reasons, waits, kept, claim.left if claim else None)
+        return cls(task, now.name, now.reasons, waits, kept, claim is not None and claim.lease == IDLE)
 
 
 def rows(view: View, tasks: Iterable[Task]) -> tuple[Row, ...]:

@@ -114,14 +114,14 @@ class Task(Record):
         return self.dialect == "taskwall"
 
 
-BY_HAND, LIVE, LAPSED = "by hand", "live", "lapsed"
+BY_HAND, IDLE, LIVE, LAPSED = "by hand", "idle", "live", "lapsed"
 
 
 class Claim(Record):
     """One task's entry in the claim ledger: its latest claim, still there when that has ended.
 
-    `lease` is judged by the store: live, lapsed, or by hand (it never expires). `ttl` is its length in minutes.
-    `reserved` is the owner of the pending task before the claim. `past` are superseded (actor, session, epoch).
+    `lease` is judged by the store: live, lapsed, or by hand (it never expires; idle after a day). `ttl`: its length in
+    minutes. `reserved`: the owner of the pending task before the claim. `past`: superseded (actor, session, epoch).
     """
 
     task: str

@@ -1,8 +1,9 @@
 """The claim ledger, `.local/claims/`: one small file per task that was ever claimed on this machine.
 
-`{"claim": …, "lease": {"until", "boot"}, "book": …, "free": …, "ended": n}`. Leases run on the monotonic clock of
-one boot, so that neither a changed wall clock nor a suspended machine burns one. `book` is what files of other programs
-never gain, `free` how one of them looked before the claim, `ended` the latest epoch there of a claim by hand.
+`{"claim": …, "lease": {"until", "boot"}, "taken": {"at", "boot"}, "book": …, "free": …, "ended": n}`. Leases run on the
+monotonic clock of one boot, so that neither a changed wall clock nor a suspended machine burns one. `taken` is when the
+claim was granted, `book` what files of other programs never gain, `free` how one of them looked before the claim,
+`ended` the latest epoch there of a claim by hand.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import functools
 import os
 
-from ...core.model import BY_HAND, KEYS, LAPSED, LIVE, Claim, Task
+from ...core.model import BY_HAND, IDLE, KEYS, LAPSED, LIVE, Claim, Task
 from ...process import is_gone
 from .dialects import BOOKKEEPING, fits
 from .disk import NotPlain, Write, read_text
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from .disk import Disk
 
 SUFFIX = ".json"
+IDLE_AFTER = 24 * 60 * 60
+"""Seconds after which a claim by hand is shown as idle; it stands all the same."""
 BOOKED = tuple(KEYS[key] for key in KEYS if key in BOOKKEEPING and key not in ("epoch", "rev", "createdAt", "key"))
 STORED = ("task", "epoch", "actor", "session", "since", "reserved", "ttl", "open", "past", "process")
 
@@ -56,7 +59,7 @@ class Ledger:
         """The latest claim on a task, its lease judged now."""
         entry = self._entry(task_id)
         claim = _claim(task_id, entry.get("claim"))
-        return claim and self._judged(claim, entry.get("lease"))
+        return claim and self._judged(claim, entry.get("lease"), entry.get("taken"))
 
     @property
     def known(self) -> set[str]:
@@ -90,6 +93,9 @@ class Ledger:
         for task_id in dict.fromkeys([*claims, *booked]):
             entry = dict(self._entry(task_id))
             if claim := claims.get(task_id):
+                known = _claim(task_id, entry.get("claim"))
+                if known is None or known.epoch != claim.epoch:
+                    entry["taken"] = {"at": self._monotonic(), "boot": boot_id()}
                 entry["claim"] = {name: getattr(claim, name) for name in STORED}
                 until = self._monotonic() + 60 * (claim.ttl or 0)
                 entry["lease"] = {"until": until, "boot": boot_id()} if claim.ttl is not None else None
@@ -115,10 +121,12 @@ class Ledger:
                 self._read[task_id] = {}
         return self._read[task_id]
 
-    def _judged(self, claim: Claim, lease: Any) -> Claim:
+    def _judged(self, claim: Claim, lease: Any, taken: Any) -> Claim:
         # A claim that has ended says nothing about who took the task since, by hand.
         if not isinstance(lease, dict) or not claim.open:
-            return claim.replace(lease=BY_HAND)
+            at: Any = taken.get("at") if isinstance(taken, dict) and taken.get("boot") == boot_id() else None
+            idle = _is_number(at) and self._monotonic() - at > IDLE_AFTER
+            return claim.replace(lease=IDLE if idle and claim.open else BY_HAND)
         until: Any = lease.get("until")
         processes = [each for each in claim.process.split(",") if each]
         living = [each for each in processes if not is_gone(each)]
