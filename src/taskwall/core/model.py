@@ -17,38 +17,6 @@ PENDING, IN_PROGRESS, COMPLETED, CANCELLED = "pending", "in_progress", "complete
 STATUSES = (PENDING, IN_PROGRESS, COMPLETED, CANCELLED)
 CLOSED = (COMPLETED, CANCELLED)
 
-KEYS = {
-    "id": "id",
-    "subject": "subject",
-    "description": "description",
-    "status": "status",
-    "owner": "owner",
-    "blockedBy": "blocked_by",
-    "priority": "priority",
-    "labels": "labels",
-    "parent": "parent",
-    "products": "products",
-    "checks": "checks",
-    "hold": "hold",
-    "question": "question",
-    "options": "options",
-    "answer": "answer",
-    "result": "result",
-    "evidence": "evidence",
-    "notes": "notes",
-    "metadata": "metadata",
-    "createdAt": "created_at",
-    "createdBy": "created_by",
-    "updatedAt": "updated_at",
-    "startedAt": "started_at",
-    "completedAt": "completed_at",
-    "key": "key",
-    "attempts": "attempts",
-    "epoch": "epoch",
-    "rev": "rev",
-}
-"""Every stored key in the order of a file that we write, and the field of `Task` that it is."""
-
 ALWAYS = ("id", "subject", "description", "status", "owner", "blockedBy")
 """The keys that a file of ours always has; the others are stored only when set."""
 
@@ -113,6 +81,14 @@ class Task(Record):
         """Whether its products and checks are verified at completion; elsewhere `products` is prose."""
         return self.dialect == "taskwall"
 
+
+def _camel(field: str) -> str:
+    first, *rest = field.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+KEYS = {_camel(field): field for field in Task.__fields__[: Task.__fields__.index("rev") + 1]}
+"""Every stored key in the order of a file that we write, and the field of `Task` that it is."""
 
 BY_HAND, IDLE, LIVE, LAPSED = "by hand", "idle", "live", "lapsed"
 
