@@ -205,3 +205,13 @@ def test_a_closed_input_is_none(board):
     command = f"{sys.executable} -m taskwall hook SessionStart <&-"
     done = subprocess.run(command, shell=True, cwd=board, capture_output=True, text=True, env=clean_env())
     assert (done.returncode, done.stderr) == (0, "") and "Commands:" in done.stdout
+
+
+def test_the_end_of_a_session_without_a_name_gives_nothing_of_a_person_back(board):
+    run(board, "add", "mine", "--id", "mine")
+    run(board, "claim", "mine")
+    for body in (b"garbage", b'{"reason": "x"}', b'{"session_id": ""}'):
+        subprocess.run(
+            [sys.executable, "-m", "taskwall", "hook", "SessionEnd"], cwd=board, input=body, env=clean_env(), check=True
+        )
+        assert json.loads((board / ".tasks/mine.json").read_text())["status"] == "in_progress"

@@ -252,3 +252,51 @@ def test_a_finished_task_is_not_told_to_be_taken_back_by_persons_alone(board):
     with pytest.raises(AlreadyResolved) as error:
         board.claim("t1")
     assert "reopen" in error.value.next
+
+
+def test_values_that_python_cannot_hold_are_refused_like_any_other(board):
+    add(board, "t1")
+    for name, given in (
+        ("create_task", {"subject": "s", "priority": 10**400}),
+        ("update_task", {"task_id": "t1", "addBlockedBy": "[" * 100_000}),
+        ("create_tasks", {"tasks": "[" * 100_000}),
+        ("list_tasks", {"id_glob": "[" * 100_000}),
+    ):
+        with pytest.raises(Invalid):
+            call(board, name, given)
+
+
+def test_a_damaged_serial_stops_neither_readers_nor_plans(tmp_path):
+    store = open_store("files", tmp_path, Clock())
+    board = open_board(store, "a")
+    board.create([verbs.Draft("A", id="a-1"), verbs.Draft("B", id="b-1")])
+    (tmp_path / ".tasks/.local/serial").write_text("9" * 5000)
+    assert board.list().total == 2
+    board.create([verbs.Draft("C", id="c-1"), verbs.Draft("D", id="d-1")])
+    assert board.list().total == 4
+
+
+def test_whoever_holds_all_there_is_to_do_is_told_to_finish_it(board):
+    add(board, "t1"), board.claim("t1")
+    with pytest.raises(Refused, match="you hold t1") as nothing:
+        board.claim()
+    assert (nothing.value.code, nothing.value.exit) == ("nothing_actionable", 6)
+
+
+def test_history_names_every_task_that_a_cancelled_one_let_go(board):
+    add(board, "t1"), add(board, "u1", "t1")
+    board.cancel("t1", drop_edges=True)
+    assert [event["verb"] for event in board.history("u1").events] == ["create", "update"]
+
+
+def test_an_edge_moved_to_a_held_parent_leaves_no_cycle(tmp_path):
+    store = open_store("files", tmp_path, Clock())
+    for name, more in (("P", {"blocks": ["X"]}), ("X", {"blocks": []})):
+        raw = {"id": name, "subject": name, "status": "pending", "blockedBy": [], **more}
+        (tmp_path / ".tasks" / f"{name}.json").write_text(json.dumps(raw, indent=2))
+    bob = open_board(store, "bob")
+    bob.claim("P")
+    bob.update("X", verbs.Edit(remove_blocked_by=("P",), parent="P"))
+    assert json.loads((tmp_path / ".tasks/P.json").read_text())["blocks"] == []
+    assert bob.why("X").waiting.cycles == ()
+    assert bob.claim("X").row.task.id == "X"

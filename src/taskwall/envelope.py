@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from .core.model import IN_PROGRESS
+from .core.model import IN_PROGRESS, stored
 from .core.record import Record
 from .render import UNSAFE
-from .results import Changed, Created, Graph, Listing, Offer, Released, Row, Shown, Why, stored
+from .results import Changed, Created, Graph, Listing, Offer, Released, Row, Shown, Why
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

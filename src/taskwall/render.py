@@ -9,7 +9,7 @@ import json
 import re
 
 from .board import PAGE
-from .core.model import BY_HAND, CANCELLED, COMPLETED, IDLE, IN_PROGRESS, PENDING, PERSONS, STATUSES
+from .core.model import BY_HAND, CANCELLED, COMPLETED, IDLE, IN_PROGRESS, PENDING, PERSONS, STATUSES, stored
 from .core.state import BROKEN, HELD, STALE, WAITING
 from .lengths import shortened
 from .results import (
@@ -25,7 +25,6 @@ from .results import (
     SetUp,
     Shown,
     Why,
-    stored,
 )
 
 TYPE_CHECKING = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .core.errors import EXITS
-from .core.model import ALWAYS, DEFAULT_PRIORITY, IDLE, IN_PROGRESS, KEYS
+from .core.model import IDLE, IN_PROGRESS
 from .core.record import Record
 from .core.state import STATES, Waiting, actionable, open_waits, reservation, state, who_must_act
 
@@ -236,15 +236,3 @@ class SetUp(Answer):
     @property
     def exit(self) -> int:
         return 0 if self.done or not self.files else EXITS["check_failed"]
-
-
-def stored(task: Task) -> dict[str, Any]:
-    """The task's keys as our own files have them: the first six always, the others when set."""
-    found: dict[str, Any] = {}
-    for key, field in KEYS.items():
-        value = getattr(task, field)
-        value = list(value) if isinstance(value, tuple) else value
-        unset: tuple[Any, ...] = (DEFAULT_PRIORITY,) if field == "priority" else (None, [], {}, "", 0)
-        if key in ALWAYS or value not in unset:
-            found[key] = value
-    return found

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
-from taskwall.results import stored
+from taskwall.core.model import stored
 from taskwall.stores.files.store import FileStore
 
 CALLS = {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from .. import envelope, registry, render, verbs  # noqa: F401 - importing verbs registers them
 from ..core.errors import Invalid, Refused
+from ..core.model import stored
 from ..lengths import shortened
-from ..results import Created, stored
+from ..results import Created
 from ..signals import deferred
 from .files import file_tools
 from .shell import shell_tools

@@ -90,6 +90,19 @@ def _camel(field: str) -> str:
 KEYS = {_camel(field): field for field in Task.__fields__[: Task.__fields__.index("rev") + 1]}
 """Every stored key in the order of a file that we write, and the field of `Task` that it is."""
 
+
+def stored(task: Task) -> dict[str, Any]:
+    """The task's keys as a file of ours has them: the first six always, the others when set."""
+    found: dict[str, Any] = {}
+    for key, field in KEYS.items():
+        value = getattr(task, field)
+        value = list(value) if isinstance(value, tuple) else value
+        unset: tuple[Any, ...] = (DEFAULT_PRIORITY,) if field == "priority" else (None, [], {}, "", 0)
+        if key in ALWAYS or value not in unset:
+            found[key] = value
+    return found
+
+
 BY_HAND, IDLE, LIVE, LAPSED = "by hand", "idle", "live", "lapsed"
 
 

@@ -159,11 +159,8 @@ def waits_for(view: View, task_id: str) -> list[str]:
 
 def find_cycle(view: View, changed: Iterable[str]) -> list[str] | None:
     """A cycle of open work through one of these tasks, as a closed path, or None. Linear in what they wait for."""
-    starts = list(changed)
-    if len(starts) == 1:
-        return cycle_through(starts[0], lambda i: waits_for(view, i))
-    among = set(starts)
-    for ring in rings(starts, lambda i: waits_for(view, i)):
+    among = dict.fromkeys(changed)
+    for ring in rings(among, lambda i: waits_for(view, i)):
         if member := next((i for i in ring if i in among), None):
             return cycle_through(member, lambda i: waits_for(view, i))
     return None

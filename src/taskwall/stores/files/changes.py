@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from ...core.model import ALWAYS, DEFAULT_PRIORITY, IN_PROGRESS, KEYS, PENDING, Task
+from ...core.model import ALWAYS, IN_PROGRESS, KEYS, PENDING, Task
 from .dialects import ABSENT, BOOKKEEPING, DIALECTS, OURS, READ_STATUS, RESEARCH, Dialect, fits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
-
-
-def new_file(task: Task) -> dict[str, Any]:
-    """The object of a task that we create: the first six keys always, the others when set."""
-    values = {key: _stored(getattr(task, field)) for key, field in KEYS.items()}
-    unset: tuple[Any, ...] = (None, [], {}, "", 0)
-    return {
-        key: value
-        for key, value in values.items()
-        if key in ALWAYS or key == "rev" or (value != DEFAULT_PRIORITY if key == "priority" else value not in unset)
-    }
 
 
 class Kept(ValueError):

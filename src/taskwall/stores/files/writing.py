@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from ...core.errors import Invalid, Unreadable, Unwritable
-from ...core.model import IN_PROGRESS
-from .changes import Kept, differences, free_form, key_order, new_file
+from ...core.model import IN_PROGRESS, stored
+from .changes import Kept, differences, free_form, key_order
 from .dialects import NotATask, read
 from .disk import MAX_BYTES, NotPlain, Write, read_text
 from .folder import SUFFIX
@@ -35,7 +35,7 @@ class Writing:
     def _of(self, task: Task) -> Write | None:
         if self._txn.is_new(task):
             path = os.path.join(self._board, task.id + SUFFIX)
-            return Write(path, _checked_size(task, encode(new_file(task), indent="  ") + "\n"), exclusive=True)
+            return Write(path, _checked_size(task, encode(stored(task), indent="  ") + "\n"), exclusive=True)
         path = os.path.join(self._board, self._view.names[task.id])
         text, raw, old, seen = self._read_again(path, self._view.in_files[task.id])
         if old.status != IN_PROGRESS == task.status and not task.gated:
