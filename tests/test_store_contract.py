@@ -154,3 +154,15 @@ def test_a_thousand_tasks_keep_their_edges(store, clock):
     assert sum(1 for _ in view) == 1000
     assert view.rank("t0") == 999
     assert add(open_board(store, clock=clock), "last", "t999") == "last"
+
+
+def test_a_watch_wakes_for_a_change_and_for_nothing_else(store):
+    put(store, new("a"))
+    watch = store.watch()
+    quiet = lambda seconds: True  # noqa: E731 - gives up at the first pause
+    assert not watch.wait(60, quiet)
+    store.read()
+    assert not watch.wait(60, quiet)
+    put(store, new("b"))
+    assert watch.wait(60, quiet)
+    assert not watch.wait(0, quiet)

@@ -5,10 +5,13 @@ Every store passes the same suite (`tests/test_store_contract.py`).
 
 from __future__ import annotations
 
+import time
+
 from ..core.view import Overlay
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
     from typing import Any, Protocol
 
@@ -34,6 +37,40 @@ if TYPE_CHECKING:
 
         def events(self, task_id: str | None = None) -> list[dict[str, Any]]:
             """What happened, oldest first: `{at, by, session, verb, task, …}`; of one task when an id is given."""
+
+        def watch(self) -> Watch:
+            """Notices changes of the board from now on, whoever makes them."""
+
+
+class Watch:
+    """Waits for changes by looking, more rarely the dearer a look is: at most a tenth of the time goes into it.
+
+    look: tells what differs after every change. A lease that runs out is no change: bound the wait by it.
+    """
+
+    def __init__(self, look: Callable[[], object]) -> None:
+        self._look = look
+        self._seen = look()
+
+    def wait(self, timeout: float, pause: Callable[[float], object] = time.sleep) -> bool:
+        """Whether the board has changed since the last call, within `timeout` seconds; returns as soon as it has.
+
+        pause: sleeps at most so many seconds; one that answers true ends the wait (`threading.Event.wait`).
+        """
+        until = time.monotonic() + timeout
+        while True:
+            began = time.monotonic()
+            seen = self._look()
+            if seen != self._seen:
+                self._seen = seen
+                return True
+            now = time.monotonic()
+            if now >= until or pause(min(max(SHORTEST_PAUSE, 9 * (now - began)), until - now)):
+                return False
+
+
+SHORTEST_PAUSE = 0.1
+"""Seconds between two looks at a small board."""
 
 
 class Txn(Overlay):

@@ -8,7 +8,7 @@ from threading import RLock
 
 from ..core.model import BY_HAND, LAPSED, LIVE, Settings
 from ..core.view import View
-from .base import Txn
+from .base import Txn, Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class MemoryStore:
         self._claims: dict[str, Claim] = {}
         self._deadlines: dict[str, float] = {}
         self._events: list[dict[str, Any]] = []
+        self._writes = 0
         self._monotonic = monotonic
         self._lock = RLock()
 
@@ -54,11 +55,16 @@ class MemoryStore:
                 self._claims[claim.task] = claim
                 self._deadlines[claim.task] = self._monotonic() + 60 * (claim.ttl or 0)
             self._events += txn.log
+            self._writes += 1
 
     def events(self, task_id: str | None = None) -> list[dict[str, Any]]:
         """What happened, oldest first."""
         with self._lock:
             return [event for event in self._events if task_id in (None, event["task"])]
+
+    def watch(self) -> Watch:
+        """Notices changes from now on."""
+        return Watch(lambda: self._writes)
 
     def _judged(self, claim: Claim) -> Claim:
         if claim.ttl is None:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from ...core.errors import Invalid, Locked, Unreadable, Unwritable
 from ...core.model import Settings
-from ..base import Txn
+from ..base import Txn, Watch
 from .disk import DISK, Changed, NotPlain, Sure, Unsettled, Write, write_all
 from .folder import Folder
 from .journal import Journal
@@ -113,6 +113,17 @@ class FileStore:
             return []
         found = [event for line in data.decode("utf-8", "replace").splitlines() if (event := _event(line))]
         return [event for event in found if task_id in (None, event.get("task"))]
+
+    def watch(self) -> Watch:
+        """Notices changes of task files, claims and history from now on, those of editors and git too."""
+        return Watch(self._look)
+
+    def _look(self) -> list[object]:
+        found: list[object] = []
+        for folder in (self.path, self._local, self._in_local("claims")):
+            with suppress(OSError):
+                found += self._disk.names(folder)
+        return found
 
     def _scan(self, disk: Disk) -> FileView:
         """disk: by which the claim ledger is read."""
