@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from taskwall.board import Board, fresh_id
 from taskwall.core.model import Actor, Settings
 from taskwall.core.rules import Draft
-from taskwall.stores.files.store import FileStore
+from taskwall.stores.files.store import INDEX_FROM, FileStore
 from taskwall.stores.memory import MemoryStore
 
 NOON = 1_790_000_000_000_000_000
@@ -46,12 +46,15 @@ class Clock:
 
 
 def open_store(kind, folder, clock, settings=None):
-    """An empty store: "memory", or "files" in `folder/.tasks`."""
+    """An empty store: "memory", or "files" in `folder/.tasks`; "indexed": those through an index, however few."""
     if kind == "memory":
         return MemoryStore(settings=settings, monotonic=clock.monotonic)
     path = folder / ".tasks"
     path.mkdir(exist_ok=True)
-    return FileStore(str(path), settings or Settings(durability="fast"), monotonic=clock.monotonic)
+    index_from = 0 if kind == "indexed" else INDEX_FROM
+    return FileStore(
+        str(path), settings or Settings(durability="fast"), monotonic=clock.monotonic, index_from=index_from
+    )
 
 
 def open_board(store, name="agent", session=None, *, clock=None, named=True, root=".", new_id=fresh_id):
@@ -75,9 +78,9 @@ def clock():
     return Clock()
 
 
-@pytest.fixture(params=["memory", "files"])
+@pytest.fixture(params=["memory", "files", "indexed"])
 def store(request, tmp_path, clock):
-    """An empty board in memory, then one of files in `tmp_path/.tasks`."""
+    """An empty board in memory, then one of files in `tmp_path/.tasks`, then that through an index."""
     return open_store(request.param, tmp_path, clock)
 
 

@@ -176,7 +176,7 @@ def test_an_empty_answer_names_who_must_act_and_its_exit_status_says_whether_onl
     exit, room, entries, tasks
 ):
     board = view(*tasks, people=("ann",))
-    assert actionable(board, ME) == []
+    assert list(actionable(board, ME)) == []
     waiting = who_must_act(board)
     if room is None:
         assert waiting.lines() == []

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import islice
 
 from .core import rules
 from .core.errors import Invalid, NothingActionable, Refused, Unreadable, WaitingOnPerson
-from .core.model import IN_PROGRESS, MAX_ID, Actor, Task
+from .core.model import CLOSED, IN_PROGRESS, MAX_ID, PENDING, Actor, Task
 from .core.state import STATES, Waiting, actionable, is_actionable, state, waits_for, who_must_act, would_unblock
 from .core.view import age
 from .proof import find_products
 from .results import (
+    MOST_COUNTED,
     Changed,
     Created,
     Digest,
@@ -118,10 +120,10 @@ class Board:
         if name:
             return self._change(rules.claim, name, ttl=ttl, steal=steal, reason=reason)
         # Chosen before the lock and looked at again under it, so that others need not wait for the choice.
-        chosen = [task.id for task in actionable(self.store.read(), self.actor)[:CANDIDATES]]
+        chosen = [task.id for task in islice(actionable(self.store.read(), self.actor), CANDIDATES)]
         with self.store.write() as txn:
             still = (t for i in chosen if (t := txn.get(i)) and is_actionable(txn, t, self.actor))
-            best = next(still, None) or next(iter(actionable(txn, self.actor)), None)
+            best = next(still, None) or next(actionable(txn, self.actor), None)
             if best is None:
                 raise _nothing(txn, self.actor)
             change = rules.claim(txn, self.actor, best, None, self._now(), ttl=ttl, anew=True)
@@ -148,7 +150,7 @@ class Board:
     ) -> Released:
         """Give back everything that a session of any actor holds. agents: what its sub-agents hold, too."""
         with self.store.write() as txn:
-            held = sorted((t for t in txn if _is_of(txn, t, session, agents)), key=age)
+            held = sorted((t for t in txn.in_progress() if _is_of(txn, t, session, agents)), key=age)
             for task in held:
                 claim = txn.claim(task.id)
                 assert claim is not None
@@ -232,24 +234,30 @@ class Board:
                 next=f"states are: {', '.join(STATES)}; pending is all that nobody has begun",
             )
         view = self.store.read()
-        tasks = sorted(view, key=age)
+        unfinished, total = view.counts()
+        last = view.find(after) if after else None
+        most = max(1, min(limit, PAGE))
         hidden = not everything and not states
-        wanted = [
-            task
-            for task in tasks
-            if (not owner or task.owner == owner)
-            and (not label or label in task.labels)
-            and (not glob or _matches(task.id, glob))
-            and (not text or text.casefold() in f"{task.subject}\n{task.description}".casefold())
-            and (not states or state(view, task).name in states or ("pending" in states and task.status == "pending"))
-        ]
-        finished = sum(task.closed for task in wanted) if hidden else 0
-        wanted = [task for task in wanted if not (hidden and task.closed)]
-        if after:
-            last = age(view.find(after))
-            wanted = [task for task in wanted if age(task) > last]
-        page = wanted[: max(1, min(limit, PAGE))]
-        return Listing(rows(view, page), more=len(wanted) - len(page), finished=finished, total=len(tasks))
+        if owner or label or glob or text or states:
+            wanted = [
+                task
+                for task in view.by_age(closed=not states or bool({*states} & {*CLOSED}))
+                if (not owner or task.owner == owner)
+                and (not label or label in task.labels)
+                and (not glob or _matches(task.id, glob))
+                and (not text or text.casefold() in f"{task.subject}\n{task.description}".casefold())
+                and (not states or _is_in(view, task, states))
+            ]
+            finished = sum(task.closed for task in wanted) if hidden else 0
+            wanted = [t for t in wanted if not (hidden and t.closed) and (last is None or age(t) > age(last))]
+            count = len(wanted)
+        else:
+            # What is not asked for is not even looked at, however much there is of it.
+            wanted = list(islice(view.by_age(last, closed=everything), most))
+            count = view.counts(last)[everything]
+            finished = total - unfinished if hidden else 0
+        page = wanted[:most]
+        return Listing(rows(view, page), more=count - len(page), finished=finished, total=total)
 
     def get(self, name: str) -> Shown:
         """Everything stored and derived of one task."""
@@ -269,14 +277,19 @@ class Board:
 
     def next(self, limit: int = 1) -> Offer:
         """What this actor may start now, best first."""
+        most = max(1, min(limit, PAGE))
         view = self.store.read()
-        found = actionable(view, self.actor)
-        page = found[: max(1, min(limit, PAGE))]
+        found = list(islice(actionable(view, self.actor), most + MOST_COUNTED))
+        if not found:
+            view = self.store.read(anew=True)
+            found = list(islice(actionable(view, self.actor), most + MOST_COUNTED))
+        page = found[:most]
+        unfinished, total = view.counts()
         return Offer(
             rows(view, page),
             more=len(found) - len(page),
-            open=sum(not task.closed for task in view),
-            total=sum(1 for _ in view),
+            open=unfinished,
+            total=total,
             waiting=who_must_act(view) if not page else Waiting(),
         )
 
@@ -301,14 +314,15 @@ class Board:
     def graph(self) -> Graph:
         """The open work: what can move first, and below each task what waits for it."""
         view = self.store.read()
-        open_tasks = sorted((t for t in view if not t.closed), key=age)
+        open_tasks = list(view.by_age())
+        unfinished, total = view.counts()
         behind = {task.id: [d.id for d in view.behind(task)] for task in open_tasks}
         waiting = {i for ids in behind.values() for i in ids}
         # Members of cycles come last: all of them wait for something.
         roots = [t for t in open_tasks if t.id not in waiting] + [t for t in open_tasks if t.id in waiting]
         steps, more = walk(view, roots, lambda t: behind.get(t.id, []), again=False)
         edges = tuple((blocker, after) for blocker, ids in behind.items() for after in ids)
-        return Graph(steps, edges, finished=sum(t.closed for t in view), more=more)
+        return Graph(steps, edges, finished=total - unfinished, more=more)
 
     # How every changing verb goes
 
@@ -370,6 +384,10 @@ def _is_of(view: View, task: Task, session: str, agents: bool) -> bool:
     return claim.session == session or (agents and claim.session.startswith(f"{session}/"))
 
 
+def _is_in(view: View, task: Task, states: Sequence[str]) -> bool:
+    return state(view, task).name in states or ("pending" in states and task.status == PENDING)
+
+
 def _matches(task_id: str, pattern: str) -> bool:
     if len(pattern) > MAX_ID:  # no id is longer, and matching may take time that grows faster than the pattern
         raise Invalid(f"a pattern of {len(pattern)} characters matches no id", next=f"give at most {MAX_ID}")
@@ -394,8 +412,9 @@ def _nothing(view: View, actor: Actor) -> Refused:
             by=(actor.name,),
             next="finish it (`taskwall done`, complete_task) or give it back (`taskwall release`, release_task)",
         )
-    if all(task.closed for task in view):
-        empty = "every task is finished" if any(True for _ in view) else "the board has no tasks"
+    unfinished, total = view.counts()
+    if not unfinished:
+        empty = "every task is finished" if total else "the board has no tasks"
         return NothingActionable(empty, next="add some: `taskwall add`, `taskwall plan` (create_tasks)")
     refusals = {"waiting_on_person": WaitingOnPerson, "unreadable": Unreadable}
     refusal = refusals.get(waiting.code, NothingActionable)

@@ -13,6 +13,7 @@ from .core.model import BY_HAND, CANCELLED, COMPLETED, IDLE, IN_PROGRESS, PENDIN
 from .core.state import BROKEN, HELD, STALE, WAITING
 from .lengths import shortened
 from .results import (
+    MOST_COUNTED,
     Changed,
     Created,
     Graph,
@@ -81,7 +82,7 @@ MAX_COUNTS = 200
 def _counts(answer: Listing | Offer, shown: int) -> str:
     """How many tasks there are, how many of them are shown, and how to see the others."""
     total = len(answer.rows) + answer.more
-    words = [f"{shown} of {total} tasks" if shown < total else f"{total} task{'s' * (total > 1)}"]
+    words = [f"{shown} of {total}{_plus(answer)} tasks" if shown < total else f"{total} task{'s' * (total > 1)}"]
     if isinstance(answer, Listing):
         words += [f"{answer.finished} finished"] if answer.finished else []
         words += [f"the next ones: list_tasks with after={answer.rows[shown - 1].task.id}"] if shown < total else []
@@ -251,7 +252,12 @@ def after(answer: Listing | Offer) -> list[str]:
         finished = [f"{answer.finished} finished"] if answer.finished else []
     else:
         way, finished = f": taskwall next -n {min(total, PAGE)}" if shown < PAGE else "", []
-    return ([f"… {answer.more} more{way}"] if answer.more else []) + finished
+    return ([f"… {answer.more}{_plus(answer)} more{way}"] if answer.more else []) + finished
+
+
+def _plus(answer: Listing | Offer) -> str:
+    """What stands behind a number that was not counted to its end."""
+    return "+" if isinstance(answer, Offer) and answer.more >= MOST_COUNTED else ""
 
 
 def _shown(answer: Shown) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .core.errors import EXITS
-from .core.model import IDLE, IN_PROGRESS
+from .core.model import IDLE
 from .core.record import Record
 from .core.state import STATES, Waiting, actionable, open_waits, reservation, state, who_must_act
 
@@ -98,8 +98,12 @@ class Shown(Answer):
     claim: dict[str, Any] | None = None
 
 
+MOST_COUNTED = 99
+"""How many more startable tasks an offer counts: what it costs does not depend on how many there are."""
+
+
 class Offer(Answer):
-    """What may be started next, best first; when nothing may, who must act."""
+    """What may be started next, best first; when nothing may, who must act. more: at most MOST_COUNTED."""
 
     rows: tuple[Row, ...]
     more: int = 0
@@ -128,15 +132,19 @@ class Digest(Answer):
     @classmethod
     def of(cls, view: View, actor: Actor) -> Digest:
         """What this actor should know of the board."""
-        found = [state(view, task).name for task in view]
+        unfinished, total = view.counts()
+        found = [state(view, task).name for task in view.by_age()]
         held = view.held_by(actor)
-        startable = actionable(view, actor)
+        startable = list(actionable(view, actor))
         waiting = who_must_act(view)
         mine = {task.id for task in held}
         return cls(
-            tuple((name, found.count(name)) for name in STATES if name in found),
+            (
+                *((name, found.count(name)) for name in STATES if name in found),
+                *([("finished", total - unfinished)] if total > unfinished else []),
+            ),
             rows(view, held),
-            sum(task.status == IN_PROGRESS for task in view) - len(held),
+            sum(1 for _ in view.in_progress()) - len(held),
             rows(view, startable[:NEXT]),
             max(0, len(startable) - NEXT),
             waiting.replace(holders=tuple(end for end in waiting.holders if end[1] not in mine)),

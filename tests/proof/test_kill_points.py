@@ -267,7 +267,7 @@ def in_place(self, old, new):
     os.unlink(old)
 
 
-def removed_first(self, entries, serial):
+def removed_first(self, entries, serial, applied=bool):
     self.disk.unlink(self.path)
     todo = [store.Write(os.path.join(self.board, e.name), e.new) for e in entries]
     write_all(self.disk, todo, self.local, durable=self.durable)
@@ -284,7 +284,7 @@ def ledger_first(self, writing, txn):
     write_all(self._disk, writing.tasks, self._local, durable=self._durable)
 
 
-def copied_over(self, entries, serial):
+def copied_over(self, entries, serial, applied=bool):
     """The files are written whole but under their own names at once: no part, no rename."""
     for entry in entries:
         path = os.path.join(self.board, entry.name)

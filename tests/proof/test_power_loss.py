@@ -265,7 +265,7 @@ def synced_too_late(disk, writes, scratch, *, durable, write_all=write_all):
         disk.sync_folder(os.path.dirname(write.path))
 
 
-def journal_gone_too_early(self, entries, serial, finish=Journal._finish):
+def journal_gone_too_early(self, entries, serial, applied=bool, finish=Journal._finish):
     self.durable = False
     try:
         return finish(self, entries, serial)
@@ -274,7 +274,7 @@ def journal_gone_too_early(self, entries, serial, finish=Journal._finish):
         self.disk.sync_folder(self.local)
 
 
-def only_what_is_old(self, entries, serial, finish=Journal._finish):
+def only_what_is_old(self, entries, serial, applied=bool, finish=Journal._finish):
     def is_new(entry):
         return self._current(os.path.join(self.board, entry.name))[0] == entry.new.encode()
 

@@ -22,7 +22,7 @@ from .view import Overlay, age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from .model import Actor, Task
@@ -143,10 +143,16 @@ def is_actionable(view: View, task: Task, actor: Actor) -> bool:
     return state(view, task).name in STARTABLE
 
 
-def actionable(view: View, actor: Actor) -> list[Task]:
+def actionable(view: View, actor: Actor) -> Iterator[Task]:
     """The tasks this actor may start now, best first: never claimed before stale, priority, rank, age."""
-    found = [task for task in view if not task.closed and is_actionable(view, task, actor)]
-    return sorted(found, key=lambda t: (is_lapsed(view, t), t.priority, -view.rank(t.id), *age(t)))
+    stale = []
+    for task in view.unblocked():
+        if is_actionable(view, task, actor):
+            if is_lapsed(view, task):
+                stale.append(task)
+            else:
+                yield task
+    yield from stale
 
 
 def waits_for(view: View, task_id: str) -> list[str]:
@@ -245,8 +251,8 @@ def who_must_act(view: View, tasks: Iterable[Task] | None = None) -> Waiting:
     A holder that is a person counts under decisions: only people can move that chain.
     """
     ends: dict[str, dict[Any, None]] = {name: {} for name in Waiting.__fields__}
-    asked = view if tasks is None else tasks
-    queue = {task.id: task for task in sorted(asked, key=age) if not task.closed}
+    asked = view.by_age() if tasks is None else sorted(tasks, key=age)
+    queue = {task.id: task for task in asked if not task.closed}
     todo = list(queue.values())
     for task in todo:
         now = state(view, task)

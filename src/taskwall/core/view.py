@@ -11,7 +11,7 @@ from .model import IN_PROGRESS, Settings, Task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from .model import Actor, Claim
 
@@ -36,6 +36,7 @@ class View:
     """A consistent state of one board: its tasks, the latest claim on each, its settings.
 
     Everything below `__iter__` follows from `get`, `claim` and iteration; a store with an index answers it faster.
+    Archived tasks are answered by `get` alone: they count as blockers, and no other question finds them.
     """
 
     def __init__(self, tasks: Iterable[Task], claims: Mapping[str, Claim], settings: Settings) -> None:
@@ -56,6 +57,32 @@ class View:
 
     def __contains__(self, task_id: str) -> bool:
         return self.get(task_id) is not None
+
+    def counts(self, after: Task | None = None) -> tuple[int, int]:
+        """How many tasks are open, and how many there are; only the younger ones when one is given."""
+        found = [task.closed for task in self if after is None or age(task) > age(after)]
+        return found.count(False), len(found)
+
+    def by_age(self, after: Task | None = None, *, closed: bool = False) -> Iterator[Task]:
+        """The open tasks, oldest first, from behind one of them on. closed: the finished ones, too."""
+        found = sorted((task for task in self if closed or not task.closed), key=age)
+        return (task for task in found if after is None or age(task) > age(after))
+
+    def unblocked(self) -> Iterator[Task]:
+        """The open tasks that wait for no other, in the order in which work is offered: priority, rank, age.
+
+        Some that do wait may be among them: this is where to look first, `state` decides.
+        """
+        found = (task for task in self if not task.closed and not task.flaw)
+        return iter(sorted(found, key=lambda t: (t.priority, -self.rank(t.id), *age(t))))
+
+    def in_progress(self) -> Iterator[Task]:
+        """The tasks that somebody holds."""
+        return (task for task in self if task.status == IN_PROGRESS)
+
+    def subjects(self) -> Iterator[tuple[str, str]]:
+        """The id and the subject of every task."""
+        return ((task.id, task.subject) for task in self)
 
     @cached_property
     def _links(self) -> tuple[Ids, Ids, Ids]:
@@ -118,7 +145,7 @@ class View:
 
     def held_by(self, actor: Actor) -> list[Task]:
         """The tasks in progress that this actor holds in this session, oldest first."""
-        return _by_age([task for task in self if actor.holds(self.standing(task))])
+        return _by_age([task for task in self.in_progress() if actor.holds(self.standing(task))])
 
     def rank(self, task_id: str) -> int:
         """The length of the longest chain of open tasks that wait behind this one."""
@@ -129,8 +156,8 @@ class View:
         wanted = unicodedata.normalize("NFC", text.strip())
         if task := self.get(wanted):
             return task
-        same = [t for t in self if t.subject == wanted]
-        return same[0] if len(same) == 1 else None
+        same = [task_id for task_id, subject in self.subjects() if subject == wanted]
+        return self.get(same[0]) if len(same) == 1 else None
 
     def find(self, text: str) -> Task:
         """The task meant by an id, an unambiguous prefix or suffix of one, or a unique subject.
@@ -143,12 +170,13 @@ class View:
         if exact := self.get(wanted) or self.get(wanted.removeprefix("task_")):
             return exact
         folded = wanted.casefold()
-        matches = [t for t in self if t.subject.casefold() == folded or _is_part(folded, t.id)]
-        matches = matches or [t for t in self if _is_part(wanted, t.id)]
-        if len(matches) == 1:
-            return matches[0]
+        known = list(self.subjects())
+        matches = [i for i, subject in known if subject.casefold() == folded or _is_part(folded, i)]
+        matches = matches or [i for i, _ in known if _is_part(wanted, i)]
+        if len(matches) == 1 and (only := self.get(matches[0])):
+            return only
         if matches:
-            ids = tuple(t.id for t in matches[:NEAR_IDS])
+            ids = tuple(matches[:NEAR_IDS])
             more = f" and {len(matches) - NEAR_IDS} more" if len(matches) > NEAR_IDS else ""
             raise AmbiguousId(
                 f"{wanted!r} could be {', '.join(ids)}{more}", task=wanted, by=ids, next="give more of the id"
@@ -156,7 +184,7 @@ class View:
         claim = self.claim(wanted) or self.claim(f"task_{wanted}")
         if claim and claim.open:
             raise _removed(claim)
-        near = self._near(wanted)
+        near = _near(wanted, known)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise UnknownTask(
             f"no task {wanted!r} on this board",
@@ -165,12 +193,17 @@ class View:
             next=f"{hint}see `taskwall list --all` (list_tasks)",
         )
 
-    def _near(self, wanted: str) -> tuple[str, ...]:
-        from difflib import get_close_matches  # imported late: only an error needs it
 
-        by_subject = [t.id for t in self if len(wanted) >= SHORTEST_PART and wanted.casefold() in t.subject.casefold()]
-        near = get_close_matches(wanted, [t.id for t in self], n=3, cutoff=0.75)
-        return tuple(dict.fromkeys(by_subject[:3] + near))[:3]
+def _near(wanted: str, names: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    from difflib import get_close_matches  # imported late: only an error needs it
+
+    by_subject = [i for i, text in names if len(wanted) >= SHORTEST_PART and wanted.casefold() in text.casefold()]
+    near = get_close_matches(wanted, [i for i, _ in names], n=3, cutoff=0.75) if len(names) <= MAX_COMPARED else []
+    return tuple(dict.fromkeys(by_subject[:3] + near))[:3]
+
+
+MAX_COMPARED = 2000
+"""On how large a board an unknown id is compared with every other for what may have been meant."""
 
 
 def _removed(claim: Claim) -> UnknownTask:
@@ -230,6 +263,34 @@ class Overlay(View):
     def __iter__(self) -> Iterator[Task]:
         yield from (self.changed.get(task.id, task) for task in self.below)
         yield from (task for task in self.changed.values() if task.id not in self.below)
+
+    def counts(self, after: Task | None = None) -> tuple[int, int]:
+        """How many tasks are open, and how many there are."""
+        return self.below.counts(after) if not self.changed else super().counts(after)
+
+    def unblocked(self) -> Iterator[Task]:
+        """The open tasks that wait for no other, in the order in which work is offered."""
+        return self.below.unblocked() if not self.changed else super().unblocked()
+
+    def in_progress(self) -> Iterator[Task]:
+        """The tasks that somebody holds."""
+        yield from (task for task in self.below.in_progress() if task.id not in self.changed)
+        yield from (task for task in self.changed.values() if task.status == IN_PROGRESS)
+
+    def subjects(self) -> Iterator[tuple[str, str]]:
+        """The id and the subject of every task."""
+        yield from (pair for pair in self.below.subjects() if pair[0] not in self.changed)
+        yield from ((task.id, task.subject) for task in self.changed.values())
+
+    def by_key(self, key: str) -> Task | None:
+        """The task that was created with this idempotency key."""
+        changed = next((task for task in self.changed.values() if task.key == key), None)
+        below = None if changed else self.below.by_key(key)
+        return changed or (below if below and below.id not in self.changed else None)
+
+    def rank(self, task_id: str) -> int:
+        """The length of the longest chain of open tasks that wait behind this one."""
+        return self.below.rank(task_id) if not self.changed else super().rank(task_id)
 
     def dependents(self, task_id: str) -> list[Task]:
         """The tasks that name this id as a blocker, oldest first."""

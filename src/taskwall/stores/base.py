@@ -25,8 +25,11 @@ if TYPE_CHECKING:
         settings: Settings
         notices: list[str]  # what recovery found that a person should know
 
-        def read(self) -> View:
-            """A consistent view of the board as it is now. Never waits for a writer, writes nothing."""
+        def read(self, *, anew: bool = False) -> View:
+            """A consistent view of the board as it is now. Never waits for a writer, writes nothing on the board.
+
+            anew: before an empty answer: what was derived from the board earlier is compared with it.
+            """
 
         def write(self) -> AbstractContextManager[Txn]:
             """The only writer for as long as the block lasts; its changes are kept when it ends without an exception.

@@ -37,7 +37,7 @@ class MemoryStore:
         self._monotonic = monotonic
         self._lock = RLock()
 
-    def read(self) -> View:
+    def read(self, *, anew: bool = False) -> View:  # noqa: ARG002 - nothing is derived here
         """A view of the board as it is now."""
         with self._lock:
             return View(

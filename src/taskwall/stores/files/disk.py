@@ -15,13 +15,16 @@ from ...core.errors import Unwritable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 MAX_BYTES = 1024 * 1024
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | _CLOEXEC
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | _CLOEXEC
+
+TICK_NS = 1_000_000
+"""Less than what lies between two time stamps that the kernel gives one after the other."""
 
 Signature = tuple[int, int, int, int]
 
@@ -62,6 +65,17 @@ class Disk:
                 with contextlib.suppress(FileNotFoundError):  # removed since the folder was listed
                     found.append((entry.name, signature(entry.stat(follow_symlinks=False))))
         return sorted(found)
+
+    def count(self, folder: str) -> int:
+        """How many entries a folder has."""
+        return len(os.listdir(folder))
+
+    def listed(self, folder: str, suffix: str) -> Iterator[tuple[bytes, Signature]]:
+        """The entries of a large folder that end so, sorted by the bytes of their names; one after the other."""
+        path, end = os.fsencode(folder), os.fsencode(suffix)
+        for name in sorted(name for name in os.listdir(path) if name.endswith(end)):
+            with contextlib.suppress(FileNotFoundError):
+                yield name, signature(os.lstat(path + b"/" + name))
 
     def read(self, path: str, most: int = MAX_BYTES) -> tuple[bytes, Signature]:
         """The bytes of a regular file of at most `most` bytes. Raises NotPlain, FileNotFoundError."""
@@ -135,6 +149,20 @@ class Disk:
             self._write(fd, (b"\n" if torn else b"") + data)
         finally:
             os.close(fd)
+
+    def stamp(self, folder: str, before: int) -> int | None:
+        """Give a folder a time stamp that the kernel does not, and return it; None when that is not possible.
+
+        Less than a tick above the present one, and above `before` when that was such a stamp of the same tick.
+        """
+        found = os.stat(folder)
+        now = found.st_mtime_ns
+        mine = max(now, before if before - now < TICK_NS else 0) + 1
+        try:
+            os.utime(folder, ns=(found.st_atime_ns, mine))
+        except OSError:  # the folder is somebody else's
+            return None
+        return mine if os.stat(folder).st_mtime_ns == mine else None
 
     def rename(self, old: str, new: str) -> None:
         """The file under its new name, in place of what was there."""

@@ -16,7 +16,7 @@ from .patch import NotStrict, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from .disk import Disk, Signature
 
@@ -35,6 +35,7 @@ class Found(Record):
     task: Task
     seen: Signature
     settled: bool  # the file was old enough when read for its signature to vouch for it
+    text: str = ""
 
 
 class Folder:
@@ -50,7 +51,7 @@ class Folder:
 
     def tasks(self, pending: Mapping[str, str]) -> tuple[dict[str, Task], dict[str, str]]:
         """Every task by id, and the name of its file by id. pending: texts that files will have, by their names."""
-        present = self._known | {name: _promised(name, text) for name, text in pending.items() if "/" not in name}
+        present = self._known | {name: promised(name, text) for name, text in pending.items() if "/" not in name}
         claimed: dict[str, list[Found]] = {}
         for found in present.values():
             if not found.task.flaw:
@@ -58,11 +59,11 @@ class Folder:
         tasks: dict[str, Task] = {}
         names: dict[str, str] = {}
         for task_id, files in claimed.items():
-            tasks[task_id] = files[0].task if len(files) == 1 else _twins(task_id, [f.name for f in files])
+            tasks[task_id] = files[0].task if len(files) == 1 else twins(task_id, [f.name for f in files])
             names[task_id] = files[0].name
         for found in present.values():
             if found.task.flaw:
-                task = _placed(found, tasks)
+                task = place(found.task, tasks.__contains__)
                 tasks[task.id], names[task.id] = task, found.name
         return tasks, names
 
@@ -82,31 +83,36 @@ class Folder:
                     yield known
                     continue
                 try:
-                    yield self._read(name, seen)
+                    yield read_file(self.disk, self.path, name, seen)
                 except FileNotFoundError:  # removed since the folder was listed
                     continue
 
     def read_again(self, name: str) -> Task | None:
         """The task in one file as it is now, None when the file is gone."""
         try:
-            found = self._read(name, (0, 0, 0, 0))
+            found = read_file(self.disk, self.path, name)
         except FileNotFoundError:
             return None
         self._known[name] = found
         return found.task
 
-    def _read(self, name: str, seen: Signature) -> Found:
-        now, known = time.time_ns(), True
-        try:
-            text, seen = read_text(os.path.join(self.path, name), self.disk)
-            task = _task(name, text)
-        except NotPlain as flaw:
-            task = _broken(name, flaw.text, str(flaw))
-            known = flaw.error is None  # else it may be readable the next moment, without having changed
-        return Found(name, task, seen, settled=known and max(seen[:2]) < now - RACY_NS)
+
+UNSEEN = (0, 0, 0, 0)
 
 
-def _task(name: str, text: str) -> Task:
+def read_file(disk: Disk, folder: str, name: str, seen: Signature = UNSEEN) -> Found:
+    """One file as it is now. seen: its signature where it was listed. Raises FileNotFoundError."""
+    now, known, text = time.time_ns(), True, ""
+    try:
+        text, seen = read_text(os.path.join(folder, name), disk)
+        task = task_of(name, text)
+    except NotPlain as flaw:
+        task = _broken(name, flaw.text, str(flaw))
+        known = flaw.error is None  # else it may be readable the next moment, without having changed
+    return Found(name, task, seen, known and max(seen[:2]) < now - RACY_NS, text)
+
+
+def task_of(name: str, text: str) -> Task:
     """The task in the text of a file, or one that says what is wrong with it."""
     try:
         return read(parse(text))
@@ -116,8 +122,9 @@ def _task(name: str, text: str) -> Task:
         return _broken(name, text, str(flaw))
 
 
-def _promised(name: str, text: str) -> Found:
-    return Found(name, _task(name, text), (0, 0, 0, 0), settled=False)
+def promised(name: str, text: str) -> Found:
+    """What a file will be once a committed journal is applied."""
+    return Found(name, task_of(name, text), UNSEEN, settled=False)
 
 
 def _broken(name: str, text: str, flaw: str) -> Task:
@@ -134,14 +141,15 @@ def _stem(name: str) -> str:
     return unicodedata.normalize("NFC", name.removesuffix(SUFFIX))
 
 
-def _placed(found: Found, taken: Iterable[str]) -> Task:
-    """The broken task under an id that no readable file claims: a guess must not hide a healthy task."""
-    name = found.task.subject
-    candidates = (found.task.id, _stem(name), name)
-    return found.task.replace(id=next((i for i in candidates if i not in taken), f"{name} (unreadable)"))
+def place(broken: Task, is_taken: Callable[[str], bool]) -> Task:
+    """A broken task under an id that no readable file claims: a guess must not hide a healthy task."""
+    name = broken.subject
+    candidates = (broken.id, _stem(name), name)
+    return broken.replace(id=next((i for i in candidates if not is_taken(i)), f"{name} (unreadable)"))
 
 
-def _twins(task_id: str, names: list[str]) -> Task:
+def twins(task_id: str, names: list[str]) -> Task:
+    """What stands for the files that claim one id together."""
     return Task(
         task_id, subject=names[0], flaw=f"{' and '.join(names)} both claim the id {task_id}; rename one of the ids"
     )

@@ -21,7 +21,7 @@ from .disk import MAX_BYTES, NotPlain, Unsettled, Write, require_seen, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .disk import Disk, Signature
 
@@ -51,8 +51,8 @@ class Journal:
         self.local = os.path.join(board, ".local")
         self.path = os.path.join(self.local, "journal")
 
-    def commit(self, writes: Sequence[Write]) -> list[str]:
-        """Write all of these files, or none. Returns what `recover` does.
+    def commit(self, writes: Sequence[Write], applied: Callable[[], object] = bool) -> list[str]:
+        """Write all of these files, or none. Returns what `recover` does. applied: is called when they are in place.
 
         Raises FileExistsError, Changed and OSError, and then none is written; Unsettled, and then it is not known.
         """
@@ -64,7 +64,7 @@ class Journal:
                 self.disk.sync_folder(folder)
         self._seal(entries, serial)
         try:
-            return self._finish(entries, serial)
+            return self._finish(entries, serial, applied)
         except OSError:  # it is committed: whoever writes next finishes it
             return []
 
@@ -152,7 +152,7 @@ class Journal:
         except (ValueError, KeyError, TypeError, RecursionError):
             return [], 0
 
-    def _finish(self, entries: Sequence[Entry], serial: int) -> list[str]:
+    def _finish(self, entries: Sequence[Entry], serial: int, applied: Callable[[], object] = lambda: None) -> list[str]:
         todo, told = [], []
         for entry in entries:
             path = os.path.join(self.board, entry.name)
@@ -163,8 +163,9 @@ class Journal:
             else:
                 told.append(self._park(entry))
         write_all(self.disk, todo, self.local, durable=self.durable)
-        applied = Write(os.path.join(self.local, "serial"), f"{serial}\n")
-        write_all(self.disk, [applied], self.local, durable=self.durable)
+        applied()
+        last = Write(os.path.join(self.local, "serial"), f"{serial}\n")
+        write_all(self.disk, [last], self.local, durable=self.durable)
         self.disk.unlink(self.path)
         if self.durable:
             self.disk.sync_folder(self.local)

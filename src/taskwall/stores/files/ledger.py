@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import os
 
-from ...core.model import BY_HAND, IDLE, KEYS, LAPSED, LIVE, Claim, Task
+from ...core.model import BY_HAND, IDLE, KEYS, LAPSED, LIVE, Claim, Task, id_flaw
 from ...process import is_gone
 from .dialects import BOOKKEEPING, fits
 from .disk import NotPlain, Write, read_text
@@ -42,18 +42,24 @@ def boot_id() -> str:
 
 
 class Ledger:
-    """Reads entries as they are asked for; an entry that cannot be read is as good as none."""
+    """Reads entries as they are asked for; one that cannot be read is as good as none."""
 
-    def __init__(self, disk: Disk, path: str, monotonic: Callable[[], float], pending: Mapping[str, str]) -> None:
-        """pending: texts that entries will have once a committed journal is applied, by their names in the board."""
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        monotonic: Callable[[], float],
+        pending: Mapping[str, str],
+        known: Callable[[str], str | None] | None = None,
+    ) -> None:
+        """pending: texts that entries will have once a committed journal is applied, by their names in the board.
+
+        known: the text of a task's entry that is to stand for its file, None when there is none, "" when not known.
+        """
         self.disk, self.path = disk, path
-        self._monotonic = monotonic
+        self._monotonic, self._known = monotonic, known
         promised = {os.path.basename(name): text for name, text in pending.items() if "/" in name}
         self._read = {name.removesuffix(SUFFIX): _entry(text) for name, text in promised.items()}
-        try:
-            self._names = {name for name, _ in disk.names(path)} | promised.keys()
-        except OSError:
-            self._names = set(promised)
 
     def get(self, task_id: str) -> Claim | None:
         """The latest claim on a task, its lease judged now."""
@@ -61,10 +67,13 @@ class Ledger:
         claim = _claim(task_id, entry.get("claim"))
         return claim and self._judged(claim, entry.get("lease"), entry.get("taken"))
 
-    @property
     def known(self) -> set[str]:
         """The ids of all tasks that have an entry."""
-        return {name.removesuffix(SUFFIX) for name in self._names}
+        try:
+            listed = {name.removesuffix(SUFFIX) for name, _ in self.disk.names(self.path)}
+        except OSError:
+            listed = set()
+        return listed | self._read.keys()
 
     def free(self, task_id: str) -> dict[str, Any]:
         """How the task's file looked before its claim, as `free_form` told it; empty when that was not seen."""
@@ -112,14 +121,19 @@ class Ledger:
         return os.path.join(self.path, task_id + SUFFIX)
 
     def _entry(self, task_id: str) -> dict[str, Any]:
-        if task_id + SUFFIX not in self._names:
-            return {}
         if task_id not in self._read:
-            try:
-                self._read[task_id] = _entry(read_text(self._file(task_id), self.disk)[0])
-            except (OSError, NotPlain):
-                self._read[task_id] = {}
+            text = self._known(task_id) if self._known else ""
+            self._read[task_id] = _entry(self.text(task_id) if text == "" else text)
         return self._read[task_id]
+
+    def text(self, task_id: str) -> str | None:
+        """What the file of an entry holds, None without one."""
+        if id_flaw(task_id):  # what somebody typed need not be the name of a file
+            return None
+        try:
+            return read_text(self._file(task_id), self.disk)[0]
+        except (OSError, NotPlain):
+            return None
 
     def _judged(self, claim: Claim, lease: Any, taken: Any) -> Claim:
         # A claim that has ended says nothing about who took the task since, by hand.
@@ -136,9 +150,9 @@ class Ledger:
         return claim.replace(lease=LIVE if left > 0 else LAPSED, left=max(left, 0.0), process=kept)
 
 
-def _entry(text: str) -> dict[str, Any]:
+def _entry(text: str | None) -> dict[str, Any]:
     try:
-        return parse(text)
+        return parse(text) if text else {}
     except NotStrict:
         return {}
 

@@ -66,6 +66,21 @@ def lock(path: str, deadline: float = DEADLINE) -> Iterator[Callable[[], bool]]:
         os.close(fd)
 
 
+def is_locked(path: str) -> bool:
+    """Whether somebody holds the lock at this path now."""
+    try:
+        fd = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return False
+    try:
+        if not _try(fd):
+            return True
+        _unlock(fd)
+        return False
+    finally:
+        os.close(fd)
+
+
 def _myself() -> str:
     """For the message of somebody who waits in vain; nobody decides by it."""
     host = os.uname().nodename if hasattr(os, "uname") else "this host"

@@ -10,25 +10,33 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from ...core.errors import Invalid, Locked, Unreadable, Unwritable
 from ...core.model import Settings
+from ...core.view import Overlay
 from ..base import Txn, Watch
+from .archive import Archive
 from .disk import DISK, Changed, NotPlain, Sure, Unsettled, Write, write_all
-from .folder import Folder
+from .folder import Folder, promised
+from .index import Index
+from .indexed import IndexView
 from .journal import Journal
 from .ledger import Ledger
-from .lock import lock
+from .lock import is_locked, lock
 from .patch import encode
-from .view import FileView
+from .tables import Beside
+from .view import FileView, Scan
 from .writing import Writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
+    from ...core.view import View
     from .disk import Disk
+    from .index import Reading
 
 LOCAL = ".local"
 MAX_EVENTS = 1024 * 1024 * 1024
+INDEX_FROM = 100
 READ_RETRIES = 20
 """How often a reader starts again when changes of several files keep coming in between."""
 
@@ -36,7 +44,7 @@ READ_RETRIES = 20
 class FileStore:
     """The board in `path`, a `.tasks` folder. `monotonic`: seconds, by which leases lapse. `disk`: for proofs.
 
-    notices: what recovery found that a person should know.
+    notices: what recovery found that a person should know. index_from: from how many files on there is an index.
     """
 
     def __init__(
@@ -45,6 +53,7 @@ class FileStore:
         settings: Settings | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         disk: Disk = DISK,
+        index_from: int | None = INDEX_FROM,
     ) -> None:
         self.path = path
         self.settings = settings or Settings()
@@ -54,18 +63,20 @@ class FileStore:
         self._local = os.path.join(path, LOCAL)
         self._durable = self.settings.durability == "full"
         self._journal = Journal(disk, path, durable=self._durable)
+        self._index_from = index_from
+        self._index = Index(disk, path, Beside(self._ledger(disk, {}), disk, path))
 
-    def read(self) -> FileView:
+    def read(self, *, anew: bool = False) -> View:
         """The board as its files say now, whole transactions only. Writes nothing. Raises Unreadable, Locked."""
         try:
             for _ in range(READ_RETRIES):
                 before = self._journal.mark
-                view = self._scan(self._disk)
+                view = self._view(self._disk, self._reading(whole=anew))
                 # What was committed or applied while we looked, we may have seen half of.
                 if self._journal.mark == before:
                     return view
             with lock(self._in_local("lock")):  # so busy a board that there is no moment between two changes
-                return self._scan(self._disk)
+                return self._view(self._disk, None)
         except OSError as error:
             raise Unreadable(
                 f"the board {self.path} cannot be read: {_told(error)}", next="see that this process may read it"
@@ -77,12 +88,14 @@ class FileStore:
         with ExitStack() as stack:
             try:
                 self._make_local()
+                self._reading()  # what others changed is looked at before anybody has to wait for us
                 still_locked = stack.enter_context(lock(self._in_local("lock")))
                 self.notices += self._journal.recover()
                 self._settle_in()
-                view = self._scan(Sure(self._disk))
+                view = self._view(Sure(self._disk), self._reading(held=True), sure=True)
             except OSError as error:
                 raise self._unwritable(error) from None
+            assert isinstance(view, FileView)  # what was committed before us is applied
             txn = Txn(view)
             yield txn
             if not still_locked():
@@ -120,17 +133,39 @@ class FileStore:
 
     def _look(self) -> list[object]:
         found: list[object] = []
-        for folder in (self.path, self._local, self._in_local("claims")):
-            with suppress(OSError):
-                found += self._disk.names(folder)
+        with suppress(OSError):
+            found += self._disk.names(self.path)
+            found += [self._disk.seen(self._in_local(name)) for name in ("events.jsonl", "claims")]
         return found
 
-    def _scan(self, disk: Disk) -> FileView:
-        """disk: by which the claim ledger is read."""
-        self._folder.look()
+    def _view(self, disk: Disk, reading: Reading | None, *, sure: bool = False) -> FileView | Overlay:
+        """disk: by which the claim ledger and, when sure, the files asked for are read."""
+        if reading is None:
+            self._folder.look()
         pending = self._journal.pending()
-        ledger = Ledger(disk, self._in_local("claims"), self._monotonic, pending)
-        return FileView(self._folder, ledger, self.settings, pending)
+        ledger = self._ledger(disk, pending, None if sure else reading)
+        archive = Archive(disk, self.path)
+        if reading is None:
+            return Scan(self._folder, ledger, self.settings, archive, pending)
+        view = IndexView(reading, disk, self.path, ledger, self.settings, archive, sure=sure)
+        promises = [promised(name, text).task for name, text in pending.items() if "/" not in name]
+        return Overlay(view, map(view.settled, promises)) if promises else view
+
+    def _reading(self, *, whole: bool = False, held: bool = False) -> Reading | None:
+        """The index, where there is one or the folder is large enough for it to pay."""
+        if not self._index.exists and not self._is_large():
+            return None
+        return self._index.read(whole=whole, held=held, locked=lambda: is_locked(self._in_local("lock")))
+
+    def _is_large(self) -> bool:
+        # Only where a verb has written before: until then, nothing keeps an index out of git.
+        if self._index_from is None or not self._disk.exists(self._in_local(".gitignore")):
+            return False
+        return self._disk.count(self.path) >= self._index_from
+
+    def _ledger(self, disk: Disk, pending: Mapping[str, str], reading: Reading | None = None) -> Ledger:
+        known = reading.entry if reading else None
+        return Ledger(disk, self._in_local("claims"), self._monotonic, pending, known)
 
     def _in_local(self, name: str) -> str:
         return os.path.join(self._local, name)
@@ -161,8 +196,15 @@ class FileStore:
         a lease must not be lost with its entry, for the claim would then never lapse.
         """
         leased = any(claim.open and claim.ttl is not None for claim in txn.claimed.values())
+        before = self._index.stamps
+        names = [os.path.basename(write.path) for write in writing.tasks]
+
+        def carry() -> None:
+            self._index.carry(names, txn.claimed, before)
+
         if len(writing.tasks) > 1 or (writing.tasks and leased):
-            self.notices += self._journal.commit([*writing.tasks, *writing.entries])
+            # Readers go by the index as soon as there is no journal to read through.
+            self.notices += self._journal.commit([*writing.tasks, *writing.entries], carry)
         else:
             write_all(self._disk, writing.tasks, self._local, durable=self._durable)
             if self._durable and not writing.tasks:
@@ -170,6 +212,10 @@ class FileStore:
                 for folder in (self.path, self._in_local("claims")):
                     self._disk.sync_folder(folder)
             self._write_entries(writing)
+            carry()
+        for path in writing.left:
+            with suppress(OSError):  # the task is back; what stays behind is passed over
+                self._disk.unlink(path)
         if txn.log:
             with suppress(OSError):  # history alone is no reason to call a change that is kept a failure
                 lines = "".join(encode(event) + "\n" for event in txn.log)

@@ -1,4 +1,4 @@
-"""A file board as it is read: every task of the folder, each together with its entry in the claim ledger."""
+"""A file board as it is read: the tasks of the folder, each together with its entry in the claim ledger."""
 
 from __future__ import annotations
 
@@ -11,36 +11,67 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...core.model import Claim, Settings, Task
+    from .archive import Archive
     from .folder import Folder
     from .ledger import Ledger
 
 
 class FileView(View):
-    """A scan of the folder, each task read together with its ledger entry."""
+    """What every view of a folder has: each task is read together with its ledger entry."""
 
-    def __init__(self, folder: Folder, ledger: Ledger, settings: Settings, pending: Mapping[str, str]) -> None:
-        self.in_files, self.names = folder.tasks(pending)
-        self.ledger = ledger
-        self._read_again(folder, pending)
-        super().__init__((self._settled(task) for task in self.in_files.values()), {}, settings)
-        if any(task.blocks for task in self.in_files.values()):
-            self._report_one_sided()
+    def __init__(self, ledger: Ledger, settings: Settings, archive: Archive) -> None:
+        self.settings, self.ledger, self.archive = settings, ledger, archive
+
+    def in_file(self, task_id: str) -> tuple[str, Task]:
+        """The path of a task's file, relative to the board, and the task as the file alone tells it."""
+        raise NotImplementedError
 
     def claim(self, task_id: str) -> Claim | None:
         """The latest claim on this task, whether it still stands or not."""
         return self.ledger.get(task_id)
+
+    def settled(self, task: Task) -> Task:
+        """A task as it stands, given what its file says."""
+        if task.flaw or (task.gated and task.closed):  # finished in the file wins, and history taxes no read
+            return task
+        booked = task if task.gated else self.ledger.book(task)
+        return settle(booked, self.ledger.get(task.id), self.ledger.ended(task.id))
+
+    def _outdated(self, task: Task) -> bool:
+        """Whether a file whose claim has moved on may have been written since it was read; no reader takes a lock."""
+        entry = None if task.closed or task.flaw else self.ledger.get(task.id)
+        return entry is not None and (entry.epoch > task.epoch or (task.status == IN_PROGRESS and not entry.open))
+
+
+class Scan(FileView):
+    """All files of the folder, read at once."""
+
+    def __init__(
+        self, folder: Folder, ledger: Ledger, settings: Settings, archive: Archive, pending: Mapping[str, str]
+    ) -> None:
+        super().__init__(ledger, settings, archive)
+        self.in_files, self.names = folder.tasks(pending)
+        self._read_again(folder, pending)
+        View.__init__(self, (self.settled(task) for task in self.in_files.values()), {}, settings)
+        if any(task.blocks for task in self.in_files.values()):
+            self._report_one_sided()
+
+    def get(self, task_id: str) -> Task | None:
+        """The task with exactly this id, archived or not."""
+        return self._tasks.get(task_id) or self.archive.get(task_id)
+
+    def in_file(self, task_id: str) -> tuple[str, Task]:
+        """The path of a task's file, relative to the board, and the task as the file alone tells it."""
+        task = self.in_files.get(task_id)
+        return (self.names[task_id], task) if task else self.archive.in_file(task_id)
 
     def _read_again(self, folder: Folder, pending: Mapping[str, str]) -> None:
         """A file whose claim has moved on may have been written since the scan, for a reader takes no lock.
 
         Not one that a committed journal speaks for: task and claim both come from there.
         """
-        for task_id in self.ledger.known & self.in_files.keys():
-            task = self.in_files[task_id]
-            entry = None if task.closed or task.flaw else self.ledger.get(task_id)
-            if self.names[task_id] in pending:
-                continue
-            if entry and (entry.epoch > task.epoch or (task.status == IN_PROGRESS and not entry.open)):
+        for task_id in self.ledger.known() & self.in_files.keys():
+            if self.names[task_id] not in pending and self._outdated(self.in_files[task_id]):
                 now = folder.read_again(self.names[task_id])
                 if now and now.id == task_id:
                     self.in_files[task_id] = now
@@ -51,9 +82,3 @@ class FileView(View):
                 notice = f"waits for {blocker}, which only the `blocks` of that task's file says"
                 known = self._tasks[task.id]
                 self._tasks[task.id] = known.replace(notices=(*known.notices, notice))
-
-    def _settled(self, task: Task) -> Task:
-        if task.flaw or (task.gated and task.closed):  # finished in the file wins, and history taxes no read
-            return task
-        booked = task if task.gated else self.ledger.book(task)
-        return settle(booked, self.ledger.get(task.id), self.ledger.ended(task.id))

@@ -6,6 +6,7 @@ import os
 
 from ...core.errors import Invalid, Unreadable, Unwritable
 from ...core.model import IN_PROGRESS, stored
+from .archive import ARCHIVE
 from .changes import Kept, differences, free_form, key_order
 from .dialects import NotATask, read
 from .disk import MAX_BYTES, NotPlain, Write, read_text
@@ -28,6 +29,7 @@ class Writing:
     def __init__(self, disk: Disk, board: str, view: FileView, txn: Txn) -> None:
         self._disk, self._board, self._view, self._txn = disk, board, view, txn
         self._free: dict[str, dict[str, Any]] = {}
+        self.left: list[str] = []  # files of the archive whose tasks come back
         _continue_epochs(txn)
         self.tasks = [write for task in txn.changed.values() if (write := self._of(task))]
         self.entries = view.ledger.writes(txn.claimed, txn.changed, self._free, _unknown_ends(view, txn))
@@ -35,9 +37,12 @@ class Writing:
     def _of(self, task: Task) -> Write | None:
         if self._txn.is_new(task):
             path = os.path.join(self._board, task.id + SUFFIX)
-            return Write(path, _checked_size(task, encode(stored(task), indent="  ") + "\n"), exclusive=True)
-        path = os.path.join(self._board, self._view.names[task.id])
-        text, raw, old, seen = self._read_again(path, self._view.in_files[task.id])
+            text = encode(stored(task), indent="  ") + "\n"
+            _check_size(task, text)
+            return Write(path, text, exclusive=True)
+        name, known = self._view.in_file(task.id)
+        path = os.path.join(self._board, name)
+        text, raw, old, seen = self._read_again(path, known)
         if old.status != IN_PROGRESS == task.status and not task.gated:
             self._free[task.id] = free_form(old, raw)
         try:
@@ -49,7 +54,13 @@ class Writing:
                 next=f"rename {kept} in that file by hand, or leave it out of this request",
             ) from None
         patched = patch(text, changes, removed, key_order(task.dialect))
-        return Write(path, _checked_size(task, patched), seen=seen) if patched != text else None
+        if patched == text:
+            return None
+        _check_size(task, patched)
+        if name.startswith(ARCHIVE + os.sep):  # what changes is no longer out of the way
+            self.left.append(path)
+            return Write(os.path.join(self._board, os.path.basename(name)), patched, exclusive=True)
+        return Write(path, patched, seen=seen)
 
     def _read_again(self, path: str, known: Task) -> tuple[str, dict[str, Any], Task, Signature]:
         """The text, object and task of a file, which is still the one that was seen when the transaction began."""
@@ -74,15 +85,14 @@ class Writing:
         return task is not None and task.numeric
 
 
-def _checked_size(task: Task, text: str) -> str:
-    """Return what can be read again. Raises Invalid: a file that has outgrown the reader would be lost to the board."""
+def _check_size(task: Task, text: str) -> None:
+    """Raise Invalid when this could not be read again: a file that has outgrown the reader is lost to the board."""
     if len(text.encode()) > MAX_BYTES:
         raise Invalid(
             f"the file of {task.id} would be larger than {MAX_BYTES // 1024} KiB",
             task=task.id,
             next="keep long text in a file of its own and name that",
         )
-    return text
 
 
 def _continue_epochs(txn: Txn) -> None:

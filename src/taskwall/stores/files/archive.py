@@ -1,0 +1,65 @@
+"""Finished tasks out of the way: `.tasks/archive/YYYY-MM/ID.json`. They are found by id, and count as blockers."""
+
+from __future__ import annotations
+
+import os
+
+from ...core.model import id_flaw
+from .disk import NotPlain, read_text
+from .folder import SUFFIX, task_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...core.model import Task
+    from .disk import Disk
+
+ARCHIVE = "archive"
+
+
+class Archive:
+    """The archive of one board, as far as it is asked about. A file that cannot be read holds no task."""
+
+    def __init__(self, disk: Disk, board: str) -> None:
+        self._disk, self._board = disk, board
+        self._found: dict[str, tuple[str, Task] | None] = {}
+        self._months: list[str] | None = None
+
+    def get(self, task_id: str) -> Task | None:
+        """The archived task with this id."""
+        found = self._find(task_id)
+        return found and found[1]
+
+    def in_file(self, task_id: str) -> tuple[str, Task]:
+        """The path of an archived task's file, relative to the board, and the task. Raises KeyError."""
+        found = self._find(task_id)
+        if found is None:
+            raise KeyError(task_id)
+        return found
+
+    def _find(self, task_id: str) -> tuple[str, Task] | None:
+        if task_id not in self._found:
+            self._found[task_id] = None if id_flaw(task_id) else self._look(task_id)
+        return self._found[task_id]
+
+    def _look(self, task_id: str) -> tuple[str, Task] | None:
+        if self._months is None:
+            self._months = self._list()
+        for month in self._months:
+            name = os.path.join(ARCHIVE, month, task_id + SUFFIX)
+            try:
+                task = task_of(name, read_text(os.path.join(self._board, name), self._disk)[0])
+            except (OSError, NotPlain):
+                continue
+            # Only what is finished was ever put here: anything else is no task of this board.
+            if task.id == task_id and task.closed and not task.flaw:
+                return name, task
+        return None
+
+    def _list(self) -> list[str]:
+        folder = os.path.join(self._board, ARCHIVE)
+        if not self._disk.is_folder(folder):
+            return []
+        try:
+            return sorted((name for name, _ in self._disk.names(folder)), reverse=True)
+        except OSError:
+            return []

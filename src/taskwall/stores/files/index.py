@@ -1,0 +1,315 @@
+"""What the task files of a large folder hold, in `.local/index`, so that no command need read all of them.
+
+Derived, never needed, never trusted over a file: whoever grants or completes something reads the files themselves. It
+may be removed at any time; one of another boot, of another version or one that SQLite cannot read is made anew. What
+vouches for it:
+
+- up to LOOK_AT_ALL files, the signatures of all of them, each time;
+- above, the folder's time stamp, which every file that appears, goes or is replaced changes. A write of ours looks at
+  it under the board's lock, and carries index and stamp on only if nobody else's change lies in between. The stamp that
+  it then sets is none that the kernel gives, so that any later change shows, be it in the same tick of the clock;
+- and a complete look now and then, for editors that write into a file in place.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+from .folder import RACY_NS, SUFFIX, UNSEEN, read_file
+from .ledger import boot_id
+from .tables import TABLES, count_ranks, fill, run, take_in, take_in_claims
+
+try:  # `sqlite3` takes longer to import, for what is not used here
+    from _sqlite3 import Error, connect
+except ImportError:  # a Python built without it
+    connect = None  # type: ignore[assignment]
+    Error = OSError  # type: ignore[assignment,misc]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from sqlite3 import Connection
+    from typing import Any
+
+    from .disk import Disk, Signature
+    from .tables import Beside, Pair
+
+VERSION = 1
+LOOK_AT_ALL = 1000
+"""Up to so many files, each is compared with its signature at every read: some milliseconds."""
+LATE, SPARING = 15.0, 30
+"""Everything is looked at again after so many seconds, or so many times as long as that took."""
+PATIENCE = 10.0
+"""Seconds to wait for a process that makes the index."""
+ENTRY = "SELECT c.entry FROM files f LEFT JOIN claims c ON c.id = f.id WHERE f.open AND f.id = ?"
+
+
+class Busy(Exception):
+    """The folder changes faster than it can be looked at."""
+
+
+class About:
+    """What the index says of itself.
+
+    stamps: those of the folder and of the ledger. settled: they are old enough, or odd enough, to vouch for that.
+    looked, cost: when everything was looked at, and how long that took. unranked: some ranks may be wrong.
+    """
+
+    def __init__(self, *row: Any) -> None:
+        self.stamps: tuple[int, int] = row[:2]
+        self.settled, self.looked, self.cost, self.files, self.changes, self.unranked = row[2:]
+
+    @classmethod
+    def of(cls, connection: Connection) -> About | None:
+        """None when there is nothing to go by: no tables yet, those of another version, or of another boot."""
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'about'").fetchone():
+            return None
+        row = connection.execute("SELECT * FROM about").fetchone()
+        return cls(*row[2:]) if row and row[:2] == (VERSION, boot_id()) else None
+
+    def write(self, connection: Connection) -> None:
+        """Keep stamps and times."""
+        connection.execute(
+            "UPDATE about SET tasks = ?, claims = ?, settled = ?, looked = ?, cost = ?, changes = changes + 1",
+            (*self.stamps, int(self.settled), self.looked, self.cost),
+        )
+
+
+class Reading:
+    """One state of the index, for as long as this lives. looked: every file was just now compared with it."""
+
+    def __init__(self, index: Index, connection: Connection, *, looked: bool) -> None:
+        self._index, self._connection, self.looked = index, connection, looked
+
+    def rows(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        """What SQLite answers."""
+        return self._connection.execute(query, values)
+
+    def entry(self, task_id: str) -> str | None:
+        """The text of an open task's ledger entry, None when there is none; "" when the file knows."""
+        row = next(iter(self.rows(ENTRY, task_id)), None)
+        return row[0] if row else ""
+
+    def __del__(self) -> None:
+        self._index.close(self._connection)
+
+
+class Index:
+    """The index of one board."""
+
+    def __init__(self, disk: Disk, board: str, beside: Beside) -> None:
+        self.path = os.path.join(board, ".local", "index")
+        self._disk, self._board, self._beside = disk, board, beside
+        self._claims = os.path.join(board, ".local", "claims")
+        self._idle: list[Connection] = []
+        self._owner = (0, 0)  # the process and the inode that idle connections belong to
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is one, as far as that is known without opening it."""
+        return connect is not None and os.path.exists(self.path)
+
+    @property
+    def stamps(self) -> tuple[int, int]:
+        """What changes when a task file, or an entry of the ledger, appears, goes or is replaced."""
+        tasks, claims = self._disk.seen(self._board), self._disk.seen(self._claims)
+        return tasks[0] if tasks else 0, claims[0] if claims else 0
+
+    def read(self, *, whole: bool = False, held: bool = False, locked: Callable[[], bool] = bool) -> Reading | None:
+        """A state of the index that speaks for the folder; None when there can be none.
+
+        whole: look at everything. held: the board's lock is ours, and we have looked just before. locked: whether a
+        writer is at work, who will carry the index on himself.
+        """
+        doubt = self._changed_since if held else lambda about: whole or self._in_doubt(about, locked)
+        for again in (True, False):
+            try:
+                return self._read(doubt) if connect is not None else None
+            except (Busy, OSError):
+                return None
+            except Error:
+                if not again or not self._discard():
+                    return None
+        return None
+
+    def _read(self, doubt: Callable[[About], bool]) -> Reading:
+        connection = self._open()
+        try:
+            looked = self._refresh(connection, doubt)
+            connection.execute("BEGIN")
+            connection.execute("SELECT 1 FROM about").fetchone()  # the state is that of the first look at it
+        except BaseException:
+            self.close(connection)
+            raise
+        return Reading(self, connection, looked=looked)
+
+    def carry(self, names: Iterable[str], claims: Iterable[str], before: tuple[int, int]) -> None:
+        """Take in the files and the ledger entries that we have just written under the board's lock.
+
+        before: the stamps until then. Leaves the index as it is, and so in doubt, when anybody else may have changed
+        something.
+        """
+        if not self.exists:
+            return
+        with suppress(Error, OSError):
+            connection = self._open()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                about = About.of(connection)
+                if about and about.settled and about.stamps == before:
+                    self._carry(connection, about, names, claims)
+                    connection.execute("COMMIT")
+            finally:
+                self.close(connection)
+
+    def _carry(self, connection: Connection, about: About, names: Iterable[str], claims: Iterable[str]) -> None:
+        found, gone = self._read_files((os.fsencode(name), UNSEEN) for name in names)
+        if found or gone:
+            take_in(connection, found, gone, self._beside, ours=True)
+        take_in_claims(connection, claims, self._beside)
+        # Those that nothing was written to are as they were.
+        tasks, ledger = (
+            self._disk.stamp(folder, known) if now != known else known
+            for folder, known, now in zip((self._board, self._claims), about.stamps, self.stamps, strict=True)
+        )
+        about.stamps, about.settled = (tasks or 0, ledger or 0), bool(tasks and ledger)
+        about.write(connection)
+
+    def _discard(self) -> bool:
+        """Remove an index that is damaged. False when that is not possible."""
+        self._idle = []
+        try:
+            for end in ("-wal", "-shm", ""):
+                if os.path.lexists(self.path + end):
+                    os.unlink(self.path + end)
+        except OSError:
+            return False
+        return True
+
+    # Connections: one for each view at a time, kept for the next
+
+    def _open(self) -> Connection:
+        owner = (os.getpid(), _inode(self.path))
+        if owner != self._owner:  # a child must not touch those of its parent; a file that was replaced is another one
+            self._idle, self._owner = [], owner
+        if self._idle:
+            return self._idle.pop()
+        connection = connect(self.path, PATIENCE, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA synchronous = OFF")  # after a power cut, all is made anew
+        if not owner[1]:
+            connection.execute("PRAGMA journal_mode = WAL")  # readers and writers do not wait for each other
+            self._owner = (owner[0], _inode(self.path))
+        return connection
+
+    def close(self, connection: Connection) -> None:
+        """Give a connection back."""
+        with suppress(Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if self._owner == (os.getpid(), _inode(self.path)):
+                self._idle.append(connection)
+
+    # Looking
+
+    def _refresh(self, connection: Connection, doubt: Callable[[About], bool]) -> bool:
+        """Bring the index up to the folder where that is in doubt. Returns whether everything was looked at."""
+        for attempt in range(3):
+            about = About.of(connection)
+            if about and not doubt(about):
+                return False
+            if about is None or attempt:
+                connection.execute("BEGIN IMMEDIATE")
+                now = About.of(connection)
+                if about is None and now is not None:  # somebody made it while we waited
+                    connection.execute("ROLLBACK")
+                    continue
+                about = now
+            if self._look(connection, about):
+                return True
+        raise Busy
+
+    def _changed_since(self, about: About) -> bool:
+        return about.stamps != self.stamps
+
+    def _in_doubt(self, about: About, locked: Callable[[], bool]) -> bool:
+        late = time.monotonic() - about.looked > max(LATE, SPARING * about.cost)
+        if about.files <= LOOK_AT_ALL or late or about.unranked:
+            return True
+        return (not about.settled or self._changed_since(about)) and not locked()
+
+    def _look(self, connection: Connection, about: About | None) -> bool:
+        """Compare every file with what is known of it and take in what differs. False: somebody else did meanwhile."""
+        began, stamps, now = time.monotonic(), self.stamps, time.time_ns()
+        if about is None:
+            _make(connection)
+        found, gone = self._read_files(self._changed(connection))
+        if about and not connection.in_transaction:
+            same = about.stamps == stamps and about.settled and not (found or gone or about.unranked)
+            if same and about.files <= LOOK_AT_ALL:
+                return True
+            connection.execute("BEGIN IMMEDIATE")
+            again = About.of(connection)
+            if again is None or again.changes != about.changes:
+                connection.execute("ROLLBACK")
+                return False
+        if about is None:
+            fill(connection, found, self._beside)
+        else:
+            take_in(connection, found, gone, self._beside, ours=not (found or gone))
+            if stamps != about.stamps:
+                take_in_claims(connection, None, self._beside)
+        count_ranks(connection)
+        settled = max(stamps) < now - RACY_NS or bool(about and about.settled and about.stamps == stamps)
+        ended = time.monotonic()
+        About(*stamps, settled, ended, ended - began, 0, 0, 0).write(connection)
+        connection.execute("COMMIT")
+        return True
+
+    def _changed(self, connection: Connection) -> Iterator[tuple[bytes, Signature | None]]:
+        """The names that are new or of another signature than the index knows; those that are gone have none."""
+        known = connection.execute("SELECT name, settled, mtime, ctime, size, ino FROM files ORDER BY name")
+        row = known.fetchone()
+        for name, seen in self._disk.listed(self._board, SUFFIX):
+            while row and row[0] < name:
+                yield row[0], None
+                row = known.fetchone()
+            if not row or row[0] != name:
+                yield name, seen
+                continue
+            if row[1:] != (1, *seen):
+                yield name, seen
+            row = known.fetchone()
+        while row:
+            yield row[0], None
+            row = known.fetchone()
+
+    def _read_files(self, names: Iterable[tuple[bytes, Signature | None]]) -> tuple[list[Pair], list[bytes]]:
+        """What these files hold, and the names of those that are gone."""
+        found, gone = [], []
+        for name, seen in names:
+            here = None
+            if seen is not None:
+                with suppress(FileNotFoundError):
+                    here = read_file(self._disk, self._board, os.fsdecode(name), seen)
+            if here:
+                found.append((name, here))
+            else:
+                gone.append(name)
+        return found, gone
+
+
+def _make(connection: Connection) -> None:
+    """Empty tables, in place of what there was."""
+    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        connection.execute(f'DROP TABLE "{name}"')
+    run(connection, TABLES)
+    connection.execute("INSERT INTO about VALUES (?, ?, 0, 0, 0, 0, 0, 0, 0, 1)", (VERSION, boot_id()))
+
+
+def _inode(path: str) -> int:
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return 0

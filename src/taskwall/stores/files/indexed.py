@@ -1,0 +1,207 @@
+"""A large file board as it is read: through the index, and of the files only those that an answer rests on."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+
+from ...core.graph import natural
+from ...core.model import IN_PROGRESS, Task
+from ...core.view import age
+from .folder import UNSEEN, place, read_file, task_of, twins
+from .tables import sortable
+from .view import FileView
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ...core.model import Settings
+    from .archive import Archive
+    from .disk import Disk
+    from .index import Reading
+    from .ledger import Ledger
+
+FLAWED = "SELECT name, id, subject, flaw FROM files WHERE flaw IS NOT NULL ORDER BY name"
+ONE = "SELECT name, text, settled, mtime, ctime, size, ino FROM files WHERE flaw IS NULL AND id = ?"
+HELD = "SELECT id FROM files WHERE held UNION SELECT id FROM claims WHERE open"
+YOUNGER = "(created, natural, id) > (?, ?, ?)"
+
+
+class IndexView(FileView):
+    """The board as one state of its index tells it.
+
+    A task that is asked for by id is compared with its file. sure: it is read from there, for one who decides by it.
+    """
+
+    def __init__(
+        self,
+        reading: Reading,
+        disk: Disk,
+        board: str,
+        ledger: Ledger,
+        settings: Settings,
+        archive: Archive,
+        *,
+        sure: bool,
+    ) -> None:
+        super().__init__(ledger, settings, archive)
+        self._reading, self._disk, self._board, self._sure = reading, disk, board, sure
+        self._asked: dict[str, tuple[str, Task, Task] | None] = {}  # by id: file, the task there, the task as it stands
+
+    # One task
+
+    def get(self, task_id: str) -> Task | None:
+        """The task with exactly this id, archived or not."""
+        found = self._find(task_id)
+        return found[2] if found else self.archive.get(task_id)
+
+    def in_file(self, task_id: str) -> tuple[str, Task]:
+        """The path of a task's file, relative to the board, and the task as the file alone tells it."""
+        found = self._find(task_id)
+        return found[:2] if found else self.archive.in_file(task_id)
+
+    def _find(self, task_id: str) -> tuple[str, Task, Task] | None:
+        if task_id not in self._asked:
+            self._asked[task_id] = self._look(task_id)
+        return self._asked[task_id]
+
+    def _look(self, task_id: str) -> tuple[str, Task, Task] | None:
+        if odd := self._odd.get(task_id):
+            return (*odd, odd[1])
+        row = next(iter(self._reading.rows(ONE, task_id)), None)
+        if row is None:
+            return None
+        name, task = os.fsdecode(row[0]), None
+        if not self._sure and (self._reading.looked or self._is_unchanged(name, row)):
+            task = task_of(name, row[1])
+        if task is None or self._outdated(task):
+            task = self._read(name)
+        return (name, task, self._complete(task)) if task and task.id == task_id else None
+
+    def _is_unchanged(self, name: str, row: tuple[Any, ...]) -> bool:
+        return bool(row[2]) and self._disk.seen(os.path.join(self._board, name)) == row[3:]
+
+    def _read(self, name: str) -> Task | None:
+        try:
+            return read_file(self._disk, self._board, name, UNSEEN).task
+        except FileNotFoundError:
+            return None
+
+    def _complete(self, task: Task) -> Task:
+        """The task together with what its claim says, and with what only the files of its blockers say."""
+        task = self.settled(task)
+        wild = [] if task.flaw or not self._has_wild else self.blockers(task)[len(dict.fromkeys(task.blocked_by)) :]
+        told = tuple(f"waits for {blocker}, which only the `blocks` of that task's file says" for blocker in wild)
+        return task.replace(notices=(*task.notices, *told)) if told else task
+
+    @cached_property
+    def _odd(self) -> dict[str, tuple[str, Task]]:
+        """Files that hold no task, and files that claim one id together: few, and nothing follows from them."""
+        found: dict[str, tuple[str, Task]] = {}
+        same = "SELECT f.id, f.name FROM twins t JOIN files f ON f.id = t.id WHERE f.flaw IS NULL ORDER BY f.name"
+        names: dict[str, list[str]] = {}
+        for task_id, name in self._reading.rows(same):
+            names.setdefault(task_id, []).append(os.fsdecode(name))
+        for task_id, claiming in names.items():
+            found[task_id] = (claiming[0], twins(task_id, claiming))
+        for name, task_id, subject, flaw in list(self._reading.rows(FLAWED)):
+            broken = place(Task(task_id, subject, flaw=flaw), lambda i: i in found or self._has(i))
+            found[broken.id] = (os.fsdecode(name), broken)
+        return found
+
+    def _has(self, task_id: str) -> bool:
+        return next(iter(self._reading.rows(ONE, task_id)), None) is not None
+
+    @cached_property
+    def _has_wild(self) -> bool:
+        return any(self._reading.rows("SELECT 1 FROM edges WHERE wild LIMIT 1"))
+
+    # Many tasks
+
+    def __iter__(self) -> Iterator[Task]:
+        for task_id, name, text in self._reading.rows("SELECT id, name, text FROM files WHERE flaw IS NULL"):
+            if task_id not in self._asked and task_id not in self._odd:
+                task = task_of(os.fsdecode(name), text)
+                # Whoever asks for all of them is not kept waiting until each is compared with its file.
+                if not self._outdated(task):
+                    self._asked[task_id] = (os.fsdecode(name), task, self._complete(task))
+            if task_id not in self._odd and (found := self.get(task_id)):
+                yield found
+        yield from (task for _, task in self._odd.values())
+
+    def _each(self, query: str, *values: object) -> Iterator[Task]:
+        """The tasks whose ids these rows begin with, except the odd ones."""
+        for row in self._reading.rows(query, *values):
+            if row[0] not in self._odd and (found := self._find(row[0])):
+                yield found[2]
+
+    def counts(self, after: Task | None = None) -> tuple[int, int]:
+        """How many tasks are open, and how many there are; only the younger ones when one is given."""
+        odd = sum(after is None or age(task) > age(after) for _, task in self._odd.values())
+        younger, values = (f" AND {YOUNGER}", _place_in_age(after)) if after else ("", ())
+        [(unfinished,)] = self._reading.rows(f"SELECT count(*) FROM files WHERE open{younger}", *values)
+        if after is None and not self._odd:
+            [(total,)] = self._reading.rows("SELECT files FROM about")
+        else:
+            healthy = "flaw IS NULL AND id NOT IN (SELECT id FROM twins)"
+            [(total,)] = self._reading.rows(f"SELECT count(*) FROM files WHERE {healthy}{younger}", *values)
+        return unfinished + odd, total + odd
+
+    def by_age(self, after: Task | None = None, *, closed: bool = False) -> Iterator[Task]:
+        """The open tasks, oldest first, from behind one of them on. closed: the finished ones, too."""
+        where = [*([] if closed else ["open"]), *([YOUNGER] if after else []), "flaw IS NULL"]
+        query = f"SELECT id FROM files WHERE {' AND '.join(where)} ORDER BY created, natural, id"
+        healthy = self._each(query, *(_place_in_age(after) if after else ()))
+        odd = sorted((task for _, task in self._odd.values() if after is None or age(task) > age(after)), key=age)
+        if not odd:
+            return healthy
+        from heapq import merge  # imported late: most boards hold nothing odd
+
+        return merge(healthy, odd, key=age)
+
+    def unblocked(self) -> Iterator[Task]:
+        """The open tasks that wait for no other, in the order in which work is offered: priority, rank, age."""
+        order = "priority, rank DESC, created, natural, id"
+        return self._each(f"SELECT id FROM files WHERE open AND NOT waits ORDER BY {order}")
+
+    def in_progress(self) -> Iterator[Task]:
+        """The tasks that somebody holds."""
+        return (task for task in self._each(HELD) if task.status == IN_PROGRESS)
+
+    def subjects(self) -> Iterator[tuple[str, str]]:
+        """The id and the subject of every task."""
+        healthy = self._reading.rows("SELECT id, subject FROM files WHERE flaw IS NULL")
+        yield from (pair for pair in healthy if pair[0] not in self._odd)
+        yield from ((task.id, task.subject) for _, task in self._odd.values())
+
+    def by_key(self, key: str) -> Task | None:
+        """The task that was created with this idempotency key."""
+        found = self._each("SELECT id FROM files WHERE key = ? ORDER BY name", key)
+        return next((task for task in found if task.key == key), None)
+
+    def rank(self, task_id: str) -> int:
+        """The length of the longest chain of open tasks that wait behind this one."""
+        found = next(iter(self._reading.rows("SELECT rank FROM files WHERE open AND id = ?", task_id)), (0,))
+        return int(found[0])
+
+    def blockers(self, task: Task) -> tuple[str, ...]:
+        """The ids it waits for, known or not, without its children."""
+        if not self._has_wild:
+            return tuple(dict.fromkeys(task.blocked_by))
+        wild = [i for (i,) in self._reading.rows("SELECT blocker FROM edges WHERE wild AND task = ?", task.id)]
+        return tuple(dict.fromkeys([*task.blocked_by, *sorted(wild, key=natural)]))
+
+    def dependents(self, task_id: str) -> list[Task]:
+        """The tasks that name this id as a blocker, oldest first."""
+        query = "SELECT DISTINCT task FROM edges WHERE blocker = ?"
+        return sorted(self._each(query, task_id), key=age)
+
+    def children(self, task_id: str) -> list[Task]:
+        """The tasks whose parent this id is, oldest first."""
+        return sorted(self._each("SELECT id FROM files WHERE parent = ?", task_id), key=age)
+
+
+def _place_in_age(task: Task) -> tuple[str, str, str]:
+    return (task.created_at or "", sortable(task.id), task.id)

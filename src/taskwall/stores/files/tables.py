@@ -1,0 +1,259 @@
+"""The tables of the index (see `index`), and how files are taken into them. A row a file, an edge a wait.
+
+A file that holds no task, and files that claim one id together, have rows that nothing is derived from: what they are
+the view tells, for there are few.
+"""
+
+from __future__ import annotations
+
+from ...core.graph import longest_chains, natural
+from ...core.model import COMPLETED, IN_PROGRESS
+from .archive import Archive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from sqlite3 import Connection
+    from typing import Any
+
+    from ...core.model import Task
+    from .disk import Disk
+    from .folder import Found
+    from .ledger import Ledger
+
+    Pair = tuple[bytes, Found]
+
+
+TABLES = """
+CREATE TABLE about (version, boot, tasks, claims, settled, looked, cost, files, changes, unranked);
+CREATE TABLE files (
+  name BLOB PRIMARY KEY, settled, mtime, ctime, size, ino, id, flaw, open, done, held, waits, priority, rank, created,
+  natural, subject, key, parent, text
+);
+CREATE TABLE claims (id PRIMARY KEY, entry, open);
+CREATE TABLE edges (task, blocker, wild);
+CREATE TABLE archived (id PRIMARY KEY);
+CREATE TABLE twins (id PRIMARY KEY);
+"""
+INDICES = """
+CREATE INDEX by_id ON files (id);
+CREATE INDEX by_age ON files (created, natural, id) WHERE open;
+CREATE INDEX offered ON files (priority, rank DESC, created, natural, id) WHERE open AND NOT waits;
+CREATE INDEX by_parent ON files (parent) WHERE parent IS NOT NULL;
+CREATE INDEX by_key ON files (key) WHERE key IS NOT NULL;
+CREATE INDEX in_progress ON files (held) WHERE held;
+CREATE INDEX claimed ON claims (open) WHERE open;
+CREATE INDEX flawed ON files (flaw) WHERE flaw IS NOT NULL;
+CREATE INDEX by_blocker ON edges (blocker);
+CREATE INDEX by_task ON edges (task);
+CREATE INDEX one_sided ON edges (task) WHERE wild;
+"""
+INSERT = f"INSERT INTO files VALUES ({', '.join('?' * 20)})"
+DOUBLED = "SELECT id FROM files WHERE flaw IS NULL GROUP BY id HAVING count(*) > 1"
+UNKNOWN = """
+SELECT DISTINCT blocker FROM edges
+WHERE NOT EXISTS (SELECT 1 FROM files WHERE id = blocker) AND NOT EXISTS (SELECT 1 FROM archived WHERE id = blocker)
+"""
+SET_WAITS = """
+UPDATE files SET waits = EXISTS (
+  SELECT 1 FROM edges e WHERE e.task = files.id
+  AND NOT EXISTS (SELECT 1 FROM files b WHERE b.id = e.blocker AND b.done)
+  AND NOT EXISTS (SELECT 1 FROM archived a WHERE a.id = e.blocker)
+) OR EXISTS (SELECT 1 FROM files c WHERE c.parent = files.id AND c.open)
+WHERE open
+"""
+"""Tells only where to look first: what a task waits for, `core.state` decides when it is asked about."""
+
+UPSTREAM = """
+SELECT id, rank FROM files WHERE open AND id IN (SELECT blocker FROM edges WHERE task = ?)
+UNION SELECT id, rank FROM files WHERE open AND parent = ?
+"""
+MOST_RAISED = 200
+"""How many ranks are mended one by one before all are counted anew."""
+
+
+class Beside:
+    """What must be known of tasks beside their files: the ledger's entries, and what lies in the archive."""
+
+    def __init__(self, ledger: Ledger, disk: Disk, board: str) -> None:
+        self._ledger, self._disk, self._board = ledger, disk, board
+
+    def entry(self, task_id: str) -> str | None:
+        """The text of the ledger's entry for a task."""
+        return self._ledger.text(task_id)
+
+    def archived(self, ids: Iterable[str]) -> list[str]:
+        """Which of these tasks lie in the archive."""
+        archive = Archive(self._disk, self._board)
+        return [task_id for task_id in ids if archive.get(task_id)]
+
+
+def run(connection: Connection, script: str) -> None:
+    """Execute statements within the transaction that is open, which `executescript` would end."""
+    for statement in filter(str.strip, script.split(";")):
+        connection.execute(statement)
+
+
+def fill(connection: Connection, found: Sequence[Pair], beside: Beside) -> None:
+    """Take all files of a folder into empty tables."""
+    connection.executemany(INSERT, (_row(name, each) for name, each in found))
+    connection.executemany("INSERT INTO edges VALUES (?, ?, ?)", (edge for _, e in found for edge in _edges(e.task)))
+    run(connection, INDICES)
+    take_in_claims(connection, None, beside)
+    _set_twins_apart(connection, connection.execute(DOUBLED).fetchall())
+    _look_into_archive(connection, (i for (i,) in connection.execute(UNKNOWN).fetchall()), beside)
+    connection.execute(SET_WAITS)
+    connection.execute("UPDATE about SET unranked = 1, files = ?", (len(found),))
+
+
+def take_in(
+    connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], beside: Beside, *, ours: bool
+) -> None:
+    """Bring the tables up to these files, which are new or changed, or gone. ours: a verb of ours wrote them."""
+    names = [*gone, *(name for name, _ in found)]
+    query = "SELECT id, open, parent FROM files WHERE name = ?"
+    old = {name: row for name in names if (row := connection.execute(query, (name,)).fetchone())}
+    touched = {row[0] for row in old.values()} | {each.task.id for _, each in found}
+    keeps = ours and not gone and all(_keeps_ranks(connection, old.get(name), e.task) for name, e in found)
+    near = _around(connection, touched)
+    connection.executemany("DELETE FROM files WHERE name = ?", ((name,) for name in old))
+    connection.execute("UPDATE about SET files = files + ?", (len(found) - len(old),))
+    connection.executemany("DELETE FROM edges WHERE task = ? AND NOT wild", ((row[0],) for row in old.values()))
+    connection.executemany("DELETE FROM edges WHERE blocker = ? AND wild", ((row[0],) for row in old.values()))
+    connection.executemany(INSERT, (_row(name, each) for name, each in found))
+    connection.executemany("INSERT INTO edges VALUES (?, ?, ?)", (edge for _, e in found for edge in _edges(e.task)))
+    connection.executemany("DELETE FROM twins WHERE id = ?", ((i,) for i in touched))
+    doubled = DOUBLED.replace("GROUP", "AND id = ? GROUP")
+    _set_twins_apart(connection, [row for i in touched for row in connection.execute(doubled, (i,)).fetchall()])
+    named = touched | {blocker for _, each in found for blocker in each.task.blocked_by}
+    connection.executemany("DELETE FROM archived WHERE id = ?", ((i,) for i in named))
+    _look_into_archive(connection, (i for i in named if not _has(connection, i)), beside)
+    take_in_claims(connection, touched, beside)
+    near |= _around(connection, touched)
+    connection.executemany(f"{SET_WAITS} AND id = ?", ((i,) for i in near))
+    new = [each.task.id for name, each in found if name not in old]
+    if not keeps or not _raise_ranks(connection, new):
+        connection.execute("UPDATE about SET unranked = 1")
+
+
+def take_in_claims(connection: Connection, ids: Iterable[str] | None, beside: Beside) -> None:
+    """Bring what is known of claims on open tasks up to the ledger; of all of them when no ids are given."""
+    if ids is None:
+        connection.execute("DELETE FROM claims")
+        ids = [i for (i,) in connection.execute("SELECT id FROM files WHERE open").fetchall()]
+    for task_id in ids:
+        connection.execute("DELETE FROM claims WHERE id = ?", (task_id,))
+        if entry := beside.entry(task_id):
+            connection.execute(
+                "INSERT INTO claims SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM files WHERE open AND id = ?)",
+                (task_id, entry, '"open":true' in entry.replace(" ", ""), task_id),
+            )
+
+
+def _row(name: bytes, found: Found) -> tuple[Any, ...]:
+    task = found.task
+    held = task.status == IN_PROGRESS and not task.flaw
+    is_open = not task.closed and not task.flaw
+    return (
+        *(name, int(found.settled), *found.seen, task.id, task.flaw, is_open, task.status == COMPLETED, held, 0),
+        *(
+            task.priority,
+            0,
+            task.created_at or "",
+            sortable(task.id),
+            *map(_plain, (task.subject, task.key, task.parent)),
+        ),
+        found.text,
+    )
+
+
+def _plain(text: str | None) -> str | None:
+    """Text that SQLite takes: JSON may hold halves of characters."""
+    return text and text.encode("utf-8", "replace").decode()
+
+
+def _edges(task: Task) -> Iterator[tuple[str, str, bool]]:
+    if not task.flaw:
+        yield from ((task.id, blocker, False) for blocker in map(_plain, dict.fromkeys(task.blocked_by)) if blocker)
+        yield from ((blocked, task.id, True) for blocked in map(_plain, dict.fromkeys(task.blocks)) if blocked)
+
+
+def sortable(task_id: str) -> str:
+    """Text that sorts like `natural` does."""
+    parts = natural(task_id)
+    return "".join(f"{len(str(p)):02d}{p}" if isinstance(p, int) else f"{p}\0" for p in parts)
+
+
+def _around(connection: Connection, touched: Iterable[str]) -> set[str]:
+    """These tasks and all that may wait for them."""
+    near = set(touched)
+    for task_id in touched:
+        near |= {i for (i,) in connection.execute("SELECT task FROM edges WHERE blocker = ?", (task_id,))}
+        near |= {i for (i,) in connection.execute("SELECT parent FROM files WHERE id = ?", (task_id,)) if i}
+    return near
+
+
+def _set_twins_apart(connection: Connection, doubled: Sequence[tuple[str]]) -> None:
+    """Let nothing follow from files that claim one id together; they are read again at every look until one is gone."""
+    connection.executemany("INSERT INTO twins VALUES (?)", doubled)
+    connection.executemany("UPDATE files SET settled = 0, open = 0, done = 0, parent = NULL WHERE id = ?", doubled)
+    connection.executemany("DELETE FROM edges WHERE task = ? AND NOT wild", doubled)
+    connection.executemany("DELETE FROM edges WHERE blocker = ? AND wild", doubled)
+
+
+def _has(connection: Connection, task_id: str) -> bool:
+    return connection.execute("SELECT 1 FROM files WHERE id = ?", (task_id,)).fetchone() is not None
+
+
+def _look_into_archive(connection: Connection, names: Iterable[str], beside: Beside) -> None:
+    """Remember which of these tasks lie in the archive: as blockers they are completed."""
+    connection.executemany("INSERT OR IGNORE INTO archived VALUES (?)", ((i,) for i in beside.archived(names)))
+
+
+# Ranks
+
+
+def _keeps_ranks(connection: Connection, old: tuple[Any, ...] | None, task: Task) -> bool:
+    """Whether no other task's rank can have fallen: what is completed had no open blocker behind which it counted."""
+    if task.flaw or task.blocks:
+        return False
+    if old is None:
+        query = "SELECT EXISTS (SELECT 1 FROM edges WHERE blocker = ?) OR EXISTS (SELECT 1 FROM files WHERE parent = ?)"
+        return not connection.execute(query, (task.id, task.id)).fetchone()[0]
+    edges = {i for (i,) in connection.execute("SELECT blocker FROM edges WHERE task = ? AND NOT wild", (task.id,))}
+    ended_well = bool(old[1]) and task.status == COMPLETED
+    return (
+        old[0] == task.id
+        and (bool(old[1]) != task.closed or ended_well)
+        and old[2] == task.parent
+        and (edges == set(task.blocked_by))
+    )
+
+
+def _raise_ranks(connection: Connection, new: Iterable[str]) -> bool:
+    """Lengthen the chains that end in new tasks. False when there is so much to do that all is better counted anew."""
+    todo = [(i, 0) for i in new]
+    for task_id, rank in todo:
+        for upstream, known in connection.execute(UPSTREAM, (task_id, task_id)).fetchall():
+            if known <= rank:
+                connection.execute("UPDATE files SET rank = ? WHERE id = ?", (rank + 1, upstream))
+                todo.append((upstream, rank + 1))
+        if len(todo) > MOST_RAISED:
+            return False
+    return True
+
+
+def count_ranks(connection: Connection) -> None:
+    """Count all ranks of open tasks anew when some may be wrong."""
+    if not connection.execute("SELECT unranked FROM about").fetchone()[0]:
+        return
+    ranks = dict(connection.execute("SELECT id, rank FROM files WHERE open").fetchall())
+    behind: dict[str, dict[str, None]] = {task_id: {} for task_id in ranks}
+    links = "SELECT blocker, task FROM edges UNION ALL SELECT id, parent FROM files WHERE open AND parent IS NOT NULL"
+    for earlier, later in connection.execute(links):
+        if earlier in ranks and later in ranks:
+            behind[earlier][later] = None
+    counted = longest_chains({task_id: list(after) for task_id, after in behind.items()})
+    changed = [(rank, task_id) for task_id, rank in counted.items() if ranks[task_id] != rank]
+    connection.executemany("UPDATE files SET rank = ? WHERE id = ?", changed)
+    connection.execute("UPDATE about SET unranked = 0")
