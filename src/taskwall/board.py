@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 MAX_NAMED = 5
 """How many held tasks a refusal names."""
-CANDIDATES = 32
+CANDIDATES = 8
 """How many tasks are chosen before the lock: as many others may take one first."""
 PAGE = 50
 """How many lines a list has at most."""

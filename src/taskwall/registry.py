@@ -12,6 +12,7 @@ import re
 from .core.errors import Invalid
 from .core.record import Record
 from .core.rules import Draft
+from .stores.base import Outdated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Verb(Record):
     """
 
     name: str
-    run: Callable[..., Answer]
+    function: Callable[..., Answer]
     params: tuple[Param, ...]
     doc: str
     agents: tuple[str, ...] | None
@@ -60,6 +61,13 @@ class Verb(Record):
     makes_board: bool
     repeatable: bool = False
     destroys: bool = False
+
+    def run(self, board: Board, **values: Any) -> Answer:
+        """Call it on a board; once more when what the board was read through turned out to be damaged."""
+        try:
+            return self.function(board, **values)
+        except Outdated:
+            return self.function(board, **values)
 
 
 VERBS: dict[str, Verb] = {}

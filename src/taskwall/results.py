@@ -98,7 +98,7 @@ class Shown(Answer):
     claim: dict[str, Any] | None = None
 
 
-MOST_COUNTED = 99
+MOST_COUNTED = 9
 """How many more startable tasks an offer counts: what it costs does not depend on how many there are."""
 
 

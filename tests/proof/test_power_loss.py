@@ -281,7 +281,7 @@ def only_what_is_old(self, entries, serial, applied=bool, finish=Journal._finish
     return finish(self, [entry for entry in entries if not is_new(entry)], serial)
 
 
-def upon_sand(self, writes):
+def upon_sand(self, writes, applied=bool):
     entries, serial = [self._entry(write) for write in writes], self.serial + 1
     self._seal(entries, serial)
     return self._finish(entries, serial)

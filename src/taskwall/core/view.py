@@ -71,10 +71,11 @@ class View:
     def unblocked(self) -> Iterator[Task]:
         """The open tasks that wait for no other, in the order in which work is offered: priority, rank, age.
 
-        Some that do wait may be among them: this is where to look first, `state` decides.
+        Those in progress come last. Some that do wait may be among them: `state` decides, this is where to look first.
         """
         found = (task for task in self if not task.closed and not task.flaw)
-        return iter(sorted(found, key=lambda t: (t.priority, -self.rank(t.id), *age(t))))
+        order = lambda t: (t.status == IN_PROGRESS, t.priority, -self.rank(t.id), *age(t))  # noqa: E731
+        return iter(sorted(found, key=order))
 
     def in_progress(self) -> Iterator[Task]:
         """The tasks that somebody holds."""

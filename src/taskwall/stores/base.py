@@ -76,6 +76,10 @@ SHORTEST_PAUSE = 0.1
 """Seconds between two looks at a small board."""
 
 
+class Outdated(Exception):
+    """A view can answer no more, and nothing was written: what it was made from is damaged. The next one can."""
+
+
 class Txn(Overlay):
     """The board as it is under the lock, with the changes of this transaction on top."""
 

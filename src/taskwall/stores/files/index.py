@@ -17,6 +17,7 @@ import os
 import time
 from contextlib import suppress
 
+from ..base import Outdated
 from .folder import RACY_NS, SUFFIX, UNSEEN, read_file
 from .ledger import boot_id
 from .tables import TABLES, count_ranks, fill, run, take_in, take_in_claims
@@ -43,6 +44,8 @@ LATE, SPARING = 15.0, 30
 """Everything is looked at again after so many seconds, or so many times as long as that took."""
 PATIENCE = 10.0
 """Seconds to wait for a process that makes the index."""
+TICKS_NS = 50_000_000
+"""Longer than what lies between two time stamps that the kernel gives one after the other."""
 ENTRY = "SELECT c.entry FROM files f LEFT JOIN claims c ON c.id = f.id WHERE f.open AND f.id = ?"
 
 
@@ -84,8 +87,12 @@ class Reading:
         self._index, self._connection, self.looked = index, connection, looked
 
     def rows(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
-        """What SQLite answers."""
-        return self._connection.execute(query, values)
+        """What SQLite answers. Raises Outdated when the index is damaged."""
+        try:
+            yield from self._connection.execute(query, values)
+        except Error as error:
+            self._index.discard()
+            raise Outdated(str(error)) from None
 
     def entry(self, task_id: str) -> str | None:
         """The text of an open task's ledger entry, None when there is none; "" when the file knows."""
@@ -130,7 +137,7 @@ class Index:
             except (Busy, OSError):
                 return None
             except Error:
-                if not again or not self._discard():
+                if not again or not self.discard():
                     return None
         return None
 
@@ -177,7 +184,7 @@ class Index:
         about.stamps, about.settled = (tasks or 0, ledger or 0), bool(tasks and ledger)
         about.write(connection)
 
-    def _discard(self) -> bool:
+    def discard(self) -> bool:
         """Remove an index that is damaged. False when that is not possible."""
         self._idle = []
         try:
@@ -261,7 +268,7 @@ class Index:
             if stamps != about.stamps:
                 take_in_claims(connection, None, self._beside)
         count_ranks(connection)
-        settled = max(stamps) < now - RACY_NS or bool(about and about.settled and about.stamps == stamps)
+        settled = all(map(_is_past, stamps, (now, now))) or bool(about and about.settled and about.stamps == stamps)
         ended = time.monotonic()
         About(*stamps, settled, ended, ended - began, 0, 0, 0).write(connection)
         connection.execute("COMMIT")
@@ -306,6 +313,11 @@ def _make(connection: Connection) -> None:
         connection.execute(f'DROP TABLE "{name}"')
     run(connection, TABLES)
     connection.execute("INSERT INTO about VALUES (?, ?, 0, 0, 0, 0, 0, 0, 0, 1)", (VERSION, boot_id()))
+
+
+def _is_past(stamp: int, now: int) -> bool:
+    """Whether what changes from now on gets a later stamp: whole seconds are those of a coarse clock."""
+    return stamp < now - (RACY_NS if stamp % 1_000_000_000 == 0 else TICKS_NS)
 
 
 def _inode(path: str) -> int:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 FLAWED = "SELECT name, id, subject, flaw FROM files WHERE flaw IS NOT NULL ORDER BY name"
 ONE = "SELECT name, text, settled, mtime, ctime, size, ino FROM files WHERE flaw IS NULL AND id = ?"
-HELD = "SELECT id FROM files WHERE held UNION SELECT id FROM claims WHERE open"
 YOUNGER = "(created, natural, id) > (?, ?, ?)"
 
 
@@ -162,13 +161,13 @@ class IndexView(FileView):
         return merge(healthy, odd, key=age)
 
     def unblocked(self) -> Iterator[Task]:
-        """The open tasks that wait for no other, in the order in which work is offered: priority, rank, age."""
-        order = "priority, rank DESC, created, natural, id"
+        """The open tasks that wait for no other, in the order in which work is offered; those in progress come last."""
+        order = "held, priority, rank DESC, created, natural, id"
         return self._each(f"SELECT id FROM files WHERE open AND NOT waits ORDER BY {order}")
 
     def in_progress(self) -> Iterator[Task]:
         """The tasks that somebody holds."""
-        return (task for task in self._each(HELD) if task.status == IN_PROGRESS)
+        return (task for task in self._each("SELECT id FROM files WHERE held") if task.status == IN_PROGRESS)
 
     def subjects(self) -> Iterator[tuple[str, str]]:
         """The id and the subject of every task."""

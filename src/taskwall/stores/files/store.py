@@ -44,7 +44,8 @@ READ_RETRIES = 20
 class FileStore:
     """The board in `path`, a `.tasks` folder. `monotonic`: seconds, by which leases lapse. `disk`: for proofs.
 
-    notices: what recovery found that a person should know. index_from: from how many files on there is an index.
+    notices: what recovery found that a person should know. index_from: from how many files on there is an index; None
+    for never.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class FileStore:
         self._durable = self.settings.durability == "full"
         self._journal = Journal(disk, path, durable=self._durable)
         self._index_from = index_from
-        self._index = Index(disk, path, Beside(self._ledger(disk, {}), disk, path))
+        self._index = Index(disk, path, Beside(lambda: self._ledger(disk, {}), disk, path))
 
     def read(self, *, anew: bool = False) -> View:
         """The board as its files say now, whole transactions only. Writes nothing. Raises Unreadable, Locked."""
@@ -87,11 +88,10 @@ class FileStore:
         """A transaction under the board's lock. Raises Locked, Unwritable, Invalid."""
         with ExitStack() as stack:
             try:
-                self._make_local()
+                self._settle_in()
                 self._reading()  # what others changed is looked at before anybody has to wait for us
                 still_locked = stack.enter_context(lock(self._in_local("lock")))
                 self.notices += self._journal.recover()
-                self._settle_in()
                 view = self._view(Sure(self._disk), self._reading(held=True), sure=True)
             except OSError as error:
                 raise self._unwritable(error) from None
@@ -153,15 +153,13 @@ class FileStore:
 
     def _reading(self, *, whole: bool = False, held: bool = False) -> Reading | None:
         """The index, where there is one or the folder is large enough for it to pay."""
-        if not self._index.exists and not self._is_large():
+        if self._index_from is None or not (self._index.exists or self._is_large(self._index_from)):
             return None
         return self._index.read(whole=whole, held=held, locked=lambda: is_locked(self._in_local("lock")))
 
-    def _is_large(self) -> bool:
+    def _is_large(self, files: int) -> bool:
         # Only where a verb has written before: until then, nothing keeps an index out of git.
-        if self._index_from is None or not self._disk.exists(self._in_local(".gitignore")):
-            return False
-        return self._disk.count(self.path) >= self._index_from
+        return self._is_settled(self._in_local(".gitignore")) and self._disk.count(self.path) >= files
 
     def _ledger(self, disk: Disk, pending: Mapping[str, str], reading: Reading | None = None) -> Ledger:
         known = reading.entry if reading else None
@@ -170,24 +168,29 @@ class FileStore:
     def _in_local(self, name: str) -> str:
         return os.path.join(self._local, name)
 
-    def _make_local(self) -> None:
+    def _settle_in(self) -> None:
+        """Once a board: its folders reach the disk, then `.gitignore` says that they have."""
         for folder in (self._local, self._in_local("claims")):
             self._disk.make_folder(folder)
             if not self._disk.is_folder(folder):
                 raise OSError(errno.ENOTDIR, f"{folder} is not a folder of its own")
-
-    def _settle_in(self) -> None:
-        """Once a board: its folders reach the disk, then `.gitignore` says that they have."""
         ignore = self._in_local(".gitignore")
-        seen = self._disk.seen(ignore)
-        if seen and seen[2]:  # an empty one is the trace of a power cut, and would let git take what is machine-local
+        if self._is_settled(ignore):
             return
-        if self._durable:
-            self._disk.sync_folder(self._local)
-            self._disk.sync_folder(self.path)
-            with suppress(OSError):  # the folder above may not be ours to open
-                self._disk.sync_folder(os.path.dirname(os.path.abspath(self.path)))
-        write_all(self._disk, [Write(ignore, "*\n")], self._local, durable=self._durable)
+        with lock(self._in_local("lock")):
+            if self._is_settled(ignore):
+                return
+            if self._durable:
+                self._disk.sync_folder(self._local)
+                self._disk.sync_folder(self.path)
+                with suppress(OSError):  # the folder above may not be ours to open
+                    self._disk.sync_folder(os.path.dirname(os.path.abspath(self.path)))
+            write_all(self._disk, [Write(ignore, "*\n")], self._local, durable=self._durable)
+
+    def _is_settled(self, ignore: str) -> bool:
+        seen = self._disk.seen(ignore)
+        # An empty one is the trace of a power cut, and would let git take what is machine-local.
+        return seen is not None and seen[2] > 0
 
     def _commit(self, writing: Writing, txn: Txn) -> None:
         """Several task files go through the journal, with their claims: all or none.

@@ -6,13 +6,15 @@ the view tells, for there are few.
 
 from __future__ import annotations
 
+from ...core.claims import settle
 from ...core.graph import longest_chains, natural
-from ...core.model import COMPLETED, IN_PROGRESS
+from ...core.model import COMPLETED, IN_PROGRESS, LIVE
 from .archive import Archive
+from .folder import task_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from sqlite3 import Connection
     from typing import Any
 
@@ -30,7 +32,7 @@ CREATE TABLE files (
   name BLOB PRIMARY KEY, settled, mtime, ctime, size, ino, id, flaw, open, done, held, waits, priority, rank, created,
   natural, subject, key, parent, text
 );
-CREATE TABLE claims (id PRIMARY KEY, entry, open);
+CREATE TABLE claims (id PRIMARY KEY, entry);
 CREATE TABLE edges (task, blocker, wild);
 CREATE TABLE archived (id PRIMARY KEY);
 CREATE TABLE twins (id PRIMARY KEY);
@@ -38,11 +40,10 @@ CREATE TABLE twins (id PRIMARY KEY);
 INDICES = """
 CREATE INDEX by_id ON files (id);
 CREATE INDEX by_age ON files (created, natural, id) WHERE open;
-CREATE INDEX offered ON files (priority, rank DESC, created, natural, id) WHERE open AND NOT waits;
+CREATE INDEX offered ON files (held, priority, rank DESC, created, natural, id) WHERE open AND NOT waits;
 CREATE INDEX by_parent ON files (parent) WHERE parent IS NOT NULL;
 CREATE INDEX by_key ON files (key) WHERE key IS NOT NULL;
 CREATE INDEX in_progress ON files (held) WHERE held;
-CREATE INDEX claimed ON claims (open) WHERE open;
 CREATE INDEX flawed ON files (flaw) WHERE flaw IS NOT NULL;
 CREATE INDEX by_blocker ON edges (blocker);
 CREATE INDEX by_task ON edges (task);
@@ -68,6 +69,7 @@ UPSTREAM = """
 SELECT id, rank FROM files WHERE open AND id IN (SELECT blocker FROM edges WHERE task = ?)
 UNION SELECT id, rank FROM files WHERE open AND parent = ?
 """
+PARENT = "SELECT p.rank FROM files c JOIN files p ON p.id = c.parent WHERE c.id = ? AND p.open"
 MOST_RAISED = 200
 """How many ranks are mended one by one before all are counted anew."""
 
@@ -75,12 +77,18 @@ MOST_RAISED = 200
 class Beside:
     """What must be known of tasks beside their files: the ledger's entries, and what lies in the archive."""
 
-    def __init__(self, ledger: Ledger, disk: Disk, board: str) -> None:
+    def __init__(self, ledger: Callable[[], Ledger], disk: Disk, board: str) -> None:
         self._ledger, self._disk, self._board = ledger, disk, board
 
     def entry(self, task_id: str) -> str | None:
         """The text of the ledger's entry for a task."""
-        return self._ledger.text(task_id)
+        return self._ledger().text(task_id)
+
+    def is_held(self, task: Task) -> bool:
+        """Whether a task is in progress, whatever became of the lease."""
+        ledger = self._ledger()
+        claim = ledger.get(task.id)
+        return settle(task, claim and claim.replace(lease=LIVE), ledger.ended(task.id)).status == IN_PROGRESS
 
     def archived(self, ids: Iterable[str]) -> list[str]:
         """Which of these tasks lie in the archive."""
@@ -142,12 +150,14 @@ def take_in_claims(connection: Connection, ids: Iterable[str] | None, beside: Be
         connection.execute("DELETE FROM claims")
         ids = [i for (i,) in connection.execute("SELECT id FROM files WHERE open").fetchall()]
     for task_id in ids:
-        connection.execute("DELETE FROM claims WHERE id = ?", (task_id,))
-        if entry := beside.entry(task_id):
-            connection.execute(
-                "INSERT INTO claims SELECT ?, ?, ? WHERE EXISTS (SELECT 1 FROM files WHERE open AND id = ?)",
-                (task_id, entry, '"open":true' in entry.replace(" ", ""), task_id),
-            )
+        old = connection.execute("DELETE FROM claims WHERE id = ?", (task_id,)).rowcount
+        row = connection.execute("SELECT name, text FROM files WHERE open AND id = ?", (task_id,)).fetchone()
+        entry = beside.entry(task_id) if row else None
+        if entry:
+            connection.execute("INSERT INTO claims VALUES (?, ?)", (task_id, entry))
+        if entry or (old and row):
+            held = beside.is_held(task_of(str(row[0]), row[1]))
+            connection.execute("UPDATE files SET held = ? WHERE id = ?", (held, task_id))
 
 
 def _row(name: bytes, found: Found) -> tuple[Any, ...]:
@@ -231,8 +241,11 @@ def _keeps_ranks(connection: Connection, old: tuple[Any, ...] | None, task: Task
 
 
 def _raise_ranks(connection: Connection, new: Iterable[str]) -> bool:
-    """Lengthen the chains that end in new tasks. False when there is so much to do that all is better counted anew."""
-    todo = [(i, 0) for i in new]
+    """Lengthen the chains that new tasks are part of. False when so much is to do that all is better counted anew."""
+    todo = []
+    for task_id in new:
+        connection.execute(f"UPDATE files SET rank = coalesce(({PARENT}) + 1, 0) WHERE id = ?", (task_id, task_id))
+        todo.append((task_id, connection.execute("SELECT rank FROM files WHERE id = ?", (task_id,)).fetchone()[0]))
     for task_id, rank in todo:
         for upstream, known in connection.execute(UPSTREAM, (task_id, task_id)).fetchall():
             if known <= rank:
