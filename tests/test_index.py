@@ -215,7 +215,7 @@ def test_so_it_does_where_it_is_trusted_by_the_stamp_of_the_folder_alone(steps):
 # What may happen to the index itself
 
 
-def large_wall(tmp_path, tasks=60):
+def large_wall(tmp_path, tasks=18):
     wall = Wall(tmp_path)
     plan = [draft(f"t{n}", [f"t{n - 1}"] if n % 3 else [], "") for n in range(tasks)]
     wall.board(0).create(plan)
@@ -341,7 +341,7 @@ def test_processes_that_refresh_at_once_and_writers_between_them_agree_in_the_en
         edit(wall, False, "foreign", random.choice(NAMES) + "x", [])
     assert [each.communicate()[1] for each in running] == [""] * 4
     wall.compare()
-    assert wall.stores[0].read().counts()[1] >= 60 + 48
+    assert wall.stores[0].read().counts()[1] >= 18 + 48
 
 
 def test_a_child_does_not_use_the_connection_of_its_parent(tmp_path):

@@ -205,9 +205,8 @@ class Index:
             return self._idle.pop()
         connection = connect(self.path, PATIENCE, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA synchronous = OFF")  # after a power cut, all is made anew
-        if not owner[1]:
-            connection.execute("PRAGMA journal_mode = WAL")  # readers and writers do not wait for each other
-            self._owner = (owner[0], _inode(self.path))
+        connection.execute("PRAGMA journal_mode = WAL")  # readers and writers do not wait for each other
+        self._owner = (owner[0], _inode(self.path))
         return connection
 
     def close(self, connection: Connection) -> None:
