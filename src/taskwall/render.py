@@ -15,8 +15,10 @@ from .lengths import shortened
 from .results import (
     Changed,
     Created,
+    Exported,
     Graph,
     History,
+    Imported,
     Listing,
     Offer,
     Place,
@@ -404,6 +406,8 @@ def mermaid(answer: Graph) -> str:
 LINES: dict[type, Callable[[Any], list[str]]] = {
     Changed: _changed,
     Created: _created,
+    Imported: lambda answer: list(map(safe, answer.lines())),
+    Exported: lambda answer: list(map(safe, answer.lines())),
     Released: _released,
     Listing: _listing,
     Shown: _shown,

@@ -1,0 +1,352 @@
+"""Bringing in tasks of another board: which are new, which are updated where nobody changed them here, which are left.
+
+What was imported is remembered in `metadata.source` of each task: `format`, `board` and `id` of where it came from;
+`seen`, a digest of each field as it was imported last; `kept`, what has no field here; `dropped`, edges that would
+have closed a ring.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+
+from ..graph import finish_order, rings
+from ..model import COMPLETED, IN_PROGRESS, PENDING, Task, id_flaw, stored
+from ..record import Record
+from ..state import open_waits, waits_for
+from ..view import Overlay
+from .change import event
+from .fitting import fit, shallow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from ..model import Actor
+    from ..view import View
+
+UNREADABLE, SKIPPED, DUPLICATE, DANGLING, CYCLIC = "unreadable", "skipped", "duplicate", "dangling", "cyclic"
+CONFLICT, EARLY, RELEASED, GUESSED = "changed here", "early", "in progress", "guessed"
+FITTED, RENAMED, METADATA = "fitted", "renamed", "metadata"
+KINDS = {
+    UNREADABLE: "could not be read and are not imported",
+    SKIPPED: "are no tasks and are left out",
+    DUPLICATE: "stand there more than once",
+    DANGLING: "lead to a task that does not exist",
+    CYCLIC: "would close a ring; the edge is kept in metadata",
+    CONFLICT: "were changed here too, and stay as they are here",
+    EARLY: "are completed before what they wait for",
+    RELEASED: "are pending here, for nobody holds them",
+    GUESSED: "are not certain",
+    FITTED: "did not fit",
+    RENAMED: "have another id here",
+    METADATA: "have no field here and are kept in metadata",
+}
+"""What a loss report tells, in its order."""
+
+
+class Finding(Record):
+    """One line of a loss report. where: file and line in the source; kind: one of KINDS."""
+
+    kind: str
+    where: str
+    text: str
+
+
+class Incoming(Record):
+    """A task of another board in our fields; `blocked_by` and `parent` are ids of that board.
+
+    source: its id there, by which it is known again. task.id: the id it should have here. kept: what has no field here.
+    native: it comes from a board of ours, keeps its id, and is left alone where it exists.
+    """
+
+    source: str
+    task: Task
+    where: str
+    kept: dict[str, Any] = {}
+    native: bool = False
+
+
+class Brought(Record):
+    """What an import changes (or would), by the ids of the tasks, and the findings."""
+
+    put: tuple[Task, ...]
+    events: tuple[dict[str, Any], ...]
+    created: tuple[str, ...]
+    updated: tuple[str, ...]
+    unchanged: int
+    findings: tuple[Finding, ...]
+
+
+UNITS = {
+    "subject": ("subject",),
+    "description": ("description",),
+    "status": ("status", "owner", "hold", "question", "options", "answer", "result"),
+    "blockedBy": ("blocked_by",),
+    "parent": ("parent",),
+    "priority": ("priority",),
+    "labels": ("labels",),
+}
+"""What is changed as one, here or there, and the fields that belong to it."""
+
+
+class _Arrival(Record):
+    """A task on its way: as it stands here (None: not yet) and as it is to be. moves: the UNITS that the import sets.
+
+    seen: the digest of each unit to be remembered. dropped: its edges that would close a ring.
+    """
+
+    item: Incoming
+    old: Task | None
+    new: Task
+    moves: frozenset[str] = frozenset(UNITS)
+    seen: dict[str, str] = {}
+    dropped: dict[str, Any] = {}
+
+
+def bring_in(
+    view: View, actor: Actor, incoming: Sequence[Incoming], times: Sequence[str], *, format: str, board: str
+) -> Brought:
+    """All of these tasks on this board, none of them twice. times: one a task.
+
+    format and board: within which the ids of the source are unique. An edge that would close a ring is left out.
+    """
+    findings: list[Finding] = []
+    origin = {"format": format, **({"board": board} if board else {})}
+    items = [fitted for item, now in zip(incoming, times, strict=True) if (fitted := _fitted(item, now, findings))]
+    places = _Places(view, items, origin, findings)
+    arrivals = [_arrive(view.get(places.here[item.source]), item, origin, places, findings) for item in items]
+    arrivals = [_dated(a, actor, now) if a.old is None else a for a, now in zip(arrivals, times, strict=False)]
+    after = Overlay(view, [arrival.new for arrival in arrivals])
+    arrivals = _without_rings(after, arrivals, findings)
+    settled = [(a, a.new if a.item.native and not a.dropped else _remembered(a, origin)) for a in arrivals]
+    changed = [(a, task) for a, task in settled if task != a.old]
+    put = [task.replace(rev=task.rev + 1, updated_at=times[-1]) if a.old else task for a, task in changed]
+    findings += [
+        Finding(EARLY, a.item.where, f"{task.id} is completed, and {waits[0].text}")
+        for a, task in changed
+        if task.status == COMPLETED and (waits := open_waits(after, task))
+    ]
+    return Brought(
+        tuple(put),
+        tuple(event(actor, times[-1], "import", task, **origin) for task in put),
+        tuple(task.id for a, task in changed if not a.old),
+        tuple(task.id for a, task in changed if a.old),
+        len(arrivals) - len(changed),
+        tuple(findings),
+    )
+
+
+def _fitted(item: Incoming, now: str, findings: list[Finding]) -> Incoming | None:
+    """The task as it can be stored, and held by nobody: the claim of another program is none here."""
+    task = item.task
+    if task.status == IN_PROGRESS and not item.native:
+        text = f"was in progress{f' by {task.owner}' if task.owner else ''} when it was imported"
+        findings.append(Finding(RELEASED, item.where, f"{item.source} {text}"))
+        was = {"at": task.updated_at or task.created_at or now, "by": "import", "text": text}
+        task = task.replace(status=PENDING, owner=None, notes=(*task.notes, was))
+    task, told = fit(task, now)
+    kept = shallow(item.kept)
+    findings += [Finding(FITTED, item.where, f"{item.source}: {text}") for text in told]
+    if (size := len(json.dumps([stored(task), kept]))) > MAX_TASK:
+        too_large = f"{item.source} has {size // 1024} KiB, at most {MAX_TASK // 1024}"
+        findings.append(Finding(UNREADABLE, item.where, too_large))
+        return None
+    return item.replace(task=task, kept=kept)
+
+
+MAX_TASK = 512 * 1024
+"""How large a task from elsewhere may be in its file, in bytes."""
+
+
+class _Places:
+    """Which id here each id of the source means: `here` for the tasks that come, `refer` for what they name."""
+
+    def __init__(self, view: View, items: Sequence[Incoming], origin: dict[str, str], findings: list[Finding]) -> None:
+        self._view, self._origin, self._findings = view, origin, findings
+        self._known = {name: task.id for task in view if (name := _source_id(task, origin))}
+        self._taken = {task.id.casefold() for task in view}  # ids become names of files, some of which ignore case
+        self._missing: dict[str, str] = {}
+        self.here: dict[str, str] = {}
+        self._taken |= {item.task.id.casefold() for item in items if item.native}
+        for item in items:
+            self.here[item.source] = found = self._place(item)
+            if found != item.task.id and item.source not in self._known:
+                findings.append(Finding(RENAMED, item.where, f"{item.source} is {found} here"))
+
+    def _place(self, item: Incoming) -> str:
+        if item.native:
+            return item.task.id
+        return self._known.get(item.source) or self._free(item.task.id, item.source)
+
+    def refer(self, name: str, item: Incoming) -> str:
+        """The id here of a task that another one names; one that is not there keeps a place of its own."""
+        if found := self.here.get(name) or self._known.get(name):
+            return found
+        if item.native and name in self._view:
+            return name
+        if name not in self._missing:
+            self._missing[name] = name if item.native else self._free(name, name)
+        found = self._missing[name]
+        # It still blocks, as a typo must not open a gate.
+        self._findings.append(Finding(DANGLING, item.where, f"{item.source} names {name}, which is not there"))
+        return found
+
+    def _free(self, wish: str, source: str) -> str:
+        """An id that no other task has: the one wished for, else one that is the same at every import."""
+        for candidate in _candidates(wish, self._origin["format"], digest([self._origin, source])):
+            standing = self._view.get(candidate)
+            # A file that cannot be read may hold this very task: no twin beside it.
+            if (standing and standing.flaw) or candidate.casefold() not in self._taken:
+                self._taken.add(candidate.casefold())
+                return candidate
+        raise AssertionError("candidates do not end")
+
+
+def _candidates(wish: str, format: str, mark: str) -> Iterator[str]:
+    if id_flaw(wish) is None and wish[0] not in ".-":
+        yield wish
+    slug = "".join(c if c.isalnum() or c in "._-" else "-" for c in unicodedata.normalize("NFC", wish))
+    slug = slug.strip("-.")[:MAX_SLUG].rstrip("-.") or "task"
+    for candidate in (slug, f"{format}-{slug}"):
+        if id_flaw(candidate) is None:
+            yield candidate
+    number = 1
+    while True:
+        yield f"{format}-{mark}-{number}"
+        number += 1
+
+
+MAX_SLUG = 40
+
+
+def _source_id(task: Task, origin: dict[str, str]) -> str | None:
+    """The id under which this source has the task, when it was imported from there."""
+    source = task.metadata.get("source")
+    if not isinstance(source, dict) or {name: source[name] for name in ("format", "board") if name in source} != origin:
+        return None
+    return source["id"] if isinstance(source.get("id"), str) else None
+
+
+def digest(value: Any) -> str:
+    """A short mark that is the same for the same value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _digest(task: Task, unit: str, dropped: dict[str, Any]) -> str:
+    """The digest of some fields; an edge that was dropped counts as there."""
+    if unit == "blockedBy":
+        return digest(sorted({*task.blocked_by, *dropped.get(unit, ())}))
+    if unit == "parent":
+        return digest(task.parent or dropped.get(unit))
+    return digest([getattr(task, field) for field in UNITS[unit]])
+
+
+def _arrive(
+    old: Task | None, item: Incoming, origin: dict[str, str], places: _Places, findings: list[Finding]
+) -> _Arrival:
+    """The task under its id here: new, or what stands here with what was changed in the source alone."""
+    new = item.task.replace(
+        id=places.here[item.source],
+        dialect=_OURS.dialect,
+        blocked_by=tuple(dict.fromkeys(places.refer(name, item) for name in item.task.blocked_by)),
+        parent=places.refer(item.task.parent, item) if item.task.parent else None,
+    )
+    seen = {unit: _digest(new, unit, {}) for unit in UNITS}
+    if old is None:
+        return _Arrival(item, None, new, seen=seen)
+    if not old.gated or old.flaw or _source_id(old, origin) != item.source:
+        if old.flaw or stored(old) != stored(new):
+            why = f"cannot be read: {old.flaw}" if old.flaw else "is on this board already, and differs"
+            findings.append(Finding(CONFLICT, item.where, f"{old.id} {why}"))
+        return _Arrival(item.replace(native=True), old, old, frozenset())
+    return _merged(old, item, new, seen, findings)
+
+
+def _merged(old: Task, item: Incoming, new: Task, seen: dict[str, str], findings: list[Finding]) -> _Arrival:
+    source = old.metadata["source"]
+    base, dropped = (found if isinstance(found := source.get(name), dict) else {} for name in ("seen", "dropped"))
+    moves = set()
+    for unit, theirs in seen.items():
+        before, mine = base.get(unit, _UNSET[unit]), _digest(old, unit, dropped)
+        if mine == before != theirs:
+            moves.add(unit)
+        elif theirs not in (before, mine):
+            seen[unit] = before
+            findings.append(Finding(CONFLICT, item.where, f"{old.id}: its {unit}"))
+    fields = {field: getattr(new, field) for unit in moves for field in UNITS[unit]}
+    if "status" in moves:
+        fields |= {"started_at": new.started_at, "completed_at": new.completed_at}
+    told = {(note["by"], note["text"]) for note in old.notes}
+    notes = (*old.notes, *(note for note in new.notes if (note["by"], note["text"]) not in told))
+    kept = {unit: edges for unit, edges in dropped.items() if unit not in moves}
+    return _Arrival(item, old, old.replace(**fields, notes=notes), frozenset(moves), seen, kept)
+
+
+def _dated(arrival: _Arrival, actor: Actor, now: str) -> _Arrival:
+    """A new task, with the times that its source does not tell."""
+    new = arrival.new
+    known = {"created_at": new.created_at or now, "created_by": new.created_by or actor.name}
+    return arrival.replace(new=new.replace(**known, updated_at=new.updated_at or now, rev=new.rev or 1))
+
+
+def _remembered(arrival: _Arrival, origin: dict[str, str]) -> Task:
+    """The task with what the next import must know of this one."""
+    seen = {unit: mark for unit, mark in arrival.seen.items() if mark != _UNSET[unit]}
+    told = {"seen": seen, "kept": arrival.item.kept, "dropped": arrival.dropped}
+    source = origin | {"id": arrival.item.source} | {name: value for name, value in told.items() if value}
+    return arrival.new.replace(metadata=arrival.new.metadata | {"source": source})
+
+
+def _without_rings(after: Overlay, arrivals: Sequence[_Arrival], findings: list[Finding]) -> list[_Arrival]:
+    """The same without the edges of theirs that would close a ring of open work. Puts what it changes into `after`."""
+    setting = {arrival.new.id: arrival for arrival in arrivals if arrival.moves}
+    place = {task_id: number for number, task_id in enumerate(setting)}
+    dropped: dict[str, dict[str, Any]] = {}
+    for ring in list(rings(setting, lambda i: waits_for(after, i))):
+        starts = sorted(ring, key=lambda i: place.get(i, len(place)))
+        for waiter, blocker in _closing(after, starts, setting):
+            where = setting[waiter if waiter in setting else blocker].item.where
+            findings.append(Finding(CYCLIC, where, f"{waiter} would wait for {blocker}, which waits for it"))
+            if waiter in setting and blocker in setting[waiter].new.blocked_by:
+                dropped.setdefault(waiter, {}).setdefault("blockedBy", []).append(blocker)
+            if blocker in setting and setting[blocker].new.parent == waiter:
+                dropped.setdefault(blocker, {})["parent"] = waiter
+    for task_id, edges in dropped.items():
+        new = setting[task_id].new
+        kept = tuple(i for i in new.blocked_by if i not in edges.get("blockedBy", ()))
+        new = new.replace(blocked_by=kept, parent=None if "parent" in edges else new.parent)
+        after.put(new)
+        setting[task_id] = setting[task_id].replace(new=new, dropped=setting[task_id].dropped | edges)
+    return [setting.get(arrival.new.id, arrival) for arrival in arrivals]
+
+
+def _closing(after: View, ring: Sequence[str], setting: dict[str, _Arrival]) -> list[tuple[str, str]]:
+    """The waits that an import brings into this ring without which it is none: few, and the same at every import."""
+    members = set(ring)
+    waits = {i: [w for w in waits_for(after, i) if w in members] for i in ring}
+    edges = [(i, w) for i in ring for w in waits[i]]
+    theirs = {edge for edge in edges if _is_theirs(after, *edge, setting)}
+    left = finish_order(ring, waits.__getitem__)
+    closing = [(i, w) for i, w in edges if left[w] >= left[i]]
+    if theirs.issuperset(closing):
+        return closing
+    fixed = {i: [w for w in waits[i] if (i, w) not in theirs] for i in ring}
+    left = finish_order(ring, fixed.__getitem__)
+    return [(i, w) for i, w in edges if left[w] >= left[i] and (i, w) in theirs]
+
+
+def _is_theirs(after: View, waiter: str, blocker: str, setting: dict[str, _Arrival]) -> bool:
+    """Whether this wait goes when the import leaves out what it brings."""
+    task, child = after.get(waiter), after.get(blocker)
+    assert task is not None
+    brings_edge = waiter in setting and "blockedBy" in setting[waiter].moves and blocker in task.blocked_by
+    brings_parent = blocker in setting and "parent" in setting[blocker].moves
+    is_child = child is not None and child.parent == waiter
+    return (brings_edge or blocker not in after.blockers(task)) and (brings_parent or not is_child)
+
+
+_OURS = Task("", "")
+_UNSET = {unit: _digest(_OURS, unit, {}) for unit in UNITS}
