@@ -37,7 +37,8 @@ def import_board(location: Location, actor: Actor, *, path: str, format: str = "
     board = open_for_trial(location, actor) if dry_run else open_board(location, actor, make=True)
     where = "" if source.form.worldwide else _name_of(source.path, board.root)
     brought = board.bring_in(batch.items, format=source.form.name, board=where, dry_run=dry_run)
-    findings = sorted((*batch.findings, *brought.findings), key=lambda finding: list(KINDS).index(finding.kind))
+    order = {kind: place for place, kind in enumerate(KINDS)}
+    findings = sorted((*batch.findings, *brought.findings), key=lambda finding: order[finding.kind])
     return Imported(
         source.form.name,
         source.path,

@@ -14,7 +14,7 @@ import unicodedata
 from ..graph import finish_order, rings
 from ..model import COMPLETED, IN_PROGRESS, PENDING, Task, id_flaw, stored
 from ..record import Record
-from ..state import open_waits, waits_for
+from ..state import open_waits
 from ..view import Overlay
 from .change import event
 from .fitting import fit, shallow
@@ -93,7 +93,7 @@ UNITS = {
 
 
 class _Arrival(Record):
-    """A task on its way: as it stands here (None: not yet) and as it is to be. moves: the UNITS that the import sets.
+    """A task on its way: as it stands here (None: not yet) and as it is to be. owned: the UNITS that imports alone set.
 
     seen: the digest of each unit to be remembered. dropped: its edges that would close a ring.
     """
@@ -101,7 +101,7 @@ class _Arrival(Record):
     item: Incoming
     old: Task | None
     new: Task
-    moves: frozenset[str] = frozenset(UNITS)
+    owned: frozenset[str] = frozenset(UNITS)
     seen: dict[str, str] = {}
     dropped: dict[str, Any] = {}
 
@@ -268,11 +268,12 @@ def _arrive(
 def _merged(old: Task, item: Incoming, new: Task, seen: dict[str, str], findings: list[Finding]) -> _Arrival:
     source = old.metadata["source"]
     base, dropped = (found if isinstance(found := source.get(name), dict) else {} for name in ("seen", "dropped"))
-    moves = set()
+    owned, moves = set(), set()
     for unit, theirs in seen.items():
         before, mine = base.get(unit, _UNSET[unit]), _digest(old, unit, dropped)
-        if mine == before != theirs:
-            moves.add(unit)
+        if mine == before:
+            owned.add(unit)
+            moves |= {unit} if theirs != before else set()
         elif theirs not in (before, mine):
             seen[unit] = before
             findings.append(Finding(CONFLICT, item.where, f"{old.id}: its {unit}"))
@@ -282,7 +283,7 @@ def _merged(old: Task, item: Incoming, new: Task, seen: dict[str, str], findings
     told = {(note["by"], note["text"]) for note in old.notes}
     notes = (*old.notes, *(note for note in new.notes if (note["by"], note["text"]) not in told))
     kept = {unit: edges for unit, edges in dropped.items() if unit not in moves}
-    return _Arrival(item, old, old.replace(**fields, notes=notes), frozenset(moves), seen, kept)
+    return _Arrival(item, old, old.replace(**fields, notes=notes), frozenset(owned), seen, kept)
 
 
 def _dated(arrival: _Arrival, actor: Actor, now: str) -> _Arrival:
@@ -301,11 +302,11 @@ def _remembered(arrival: _Arrival, origin: dict[str, str]) -> Task:
 
 
 def _without_rings(after: Overlay, arrivals: Sequence[_Arrival], findings: list[Finding]) -> list[_Arrival]:
-    """The same without the edges of theirs that would close a ring of open work. Puts what it changes into `after`."""
-    setting = {arrival.new.id: arrival for arrival in arrivals if arrival.moves}
+    """The same without the edges of theirs that would close a ring. Puts what it changes into `after`."""
+    setting = {arrival.new.id: arrival for arrival in arrivals if arrival.owned}
     place = {task_id: number for number, task_id in enumerate(setting)}
     dropped: dict[str, dict[str, Any]] = {}
-    for ring in list(rings(setting, lambda i: waits_for(after, i))):
+    for ring in list(rings(setting, lambda i: _waits(after, i))):
         starts = sorted(ring, key=lambda i: place.get(i, len(place)))
         for waiter, blocker in _closing(after, starts, setting):
             where = setting[waiter if waiter in setting else blocker].item.where
@@ -315,18 +316,29 @@ def _without_rings(after: Overlay, arrivals: Sequence[_Arrival], findings: list[
             if blocker in setting and setting[blocker].new.parent == waiter:
                 dropped.setdefault(blocker, {})["parent"] = waiter
     for task_id, edges in dropped.items():
-        new = setting[task_id].new
+        arrival = setting[task_id]
+        new, before = arrival.new, arrival.dropped
         kept = tuple(i for i in new.blocked_by if i not in edges.get("blockedBy", ()))
         new = new.replace(blocked_by=kept, parent=None if "parent" in edges else new.parent)
         after.put(new)
-        setting[task_id] = setting[task_id].replace(new=new, dropped=setting[task_id].dropped | edges)
+        both = {"blockedBy": [*before.get("blockedBy", ()), *edges["blockedBy"]]} if "blockedBy" in edges else {}
+        setting[task_id] = arrival.replace(new=new, dropped=before | edges | both)
     return [setting.get(arrival.new.id, arrival) for arrival in arrivals]
+
+
+def _waits(after: View, task_id: str) -> list[str]:
+    """What a task names and what calls it its parent, finished or not, for what is finished may be reopened.
+
+    One that is not there yet counts too: it may come.
+    """
+    task = after.get(task_id)
+    return [*(after.blockers(task) if task else ()), *(child.id for child in after.children(task_id))]
 
 
 def _closing(after: View, ring: Sequence[str], setting: dict[str, _Arrival]) -> list[tuple[str, str]]:
     """The waits that an import brings into this ring without which it is none: few, and the same at every import."""
     members = set(ring)
-    waits = {i: [w for w in waits_for(after, i) if w in members] for i in ring}
+    waits = {i: [w for w in _waits(after, i) if w in members] for i in ring}
     edges = [(i, w) for i in ring for w in waits[i]]
     theirs = {edge for edge in edges if _is_theirs(after, *edge, setting)}
     left = finish_order(ring, waits.__getitem__)
@@ -341,11 +353,12 @@ def _closing(after: View, ring: Sequence[str], setting: dict[str, _Arrival]) -> 
 def _is_theirs(after: View, waiter: str, blocker: str, setting: dict[str, _Arrival]) -> bool:
     """Whether this wait goes when the import leaves out what it brings."""
     task, child = after.get(waiter), after.get(blocker)
-    assert task is not None
-    brings_edge = waiter in setting and "blockedBy" in setting[waiter].moves and blocker in task.blocked_by
-    brings_parent = blocker in setting and "parent" in setting[blocker].moves
+    is_named = task is not None and blocker in after.blockers(task)
     is_child = child is not None and child.parent == waiter
-    return (brings_edge or blocker not in after.blockers(task)) and (brings_parent or not is_child)
+    upper, lower = setting.get(waiter), setting.get(blocker)
+    names_it = upper is not None and "blockedBy" in upper.owned and blocker in upper.new.blocked_by
+    adopts_it = lower is not None and "parent" in lower.owned
+    return (names_it or not is_named) and (adopts_it or not is_child)
 
 
 _OURS = Task("", "")

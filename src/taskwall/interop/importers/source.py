@@ -132,11 +132,19 @@ def line_at(text: str, offset: int) -> int:
 def loads(text: str) -> Any:
     """One JSON value, as strictly as our own files are read. Raises Unparsed."""
     try:
-        return parse('{"":' + text + "\n}")[""]
+        if text.lstrip().startswith("{"):
+            return parse(text)
+        found = parse('{"":' + text + "\n}")
     except NotStrict as flaw:
-        if str(flaw).startswith("Expecting ',' delimiter") and (second := _second_document(text)):
+        if str(flaw) in _MORE and (second := _second_document(text)):
             raise Unparsed("a second JSON document begins here", line_at(text, second)) from None
         raise Unparsed(str(flaw), flaw.line or 1) from None
+    if len(found) > 1:
+        raise Unparsed("more than one JSON value")
+    return found[""]
+
+
+_MORE = ("Extra data", "Expecting ',' delimiter")
 
 
 def _second_document(text: str) -> int | None:
