@@ -152,6 +152,13 @@ def test_an_edge_that_would_close_a_ring_is_dropped_told_and_kept(project):
     assert [line.partition(":")[0] for line in told(answer, "cyclic")] == ["b.jsonl"] * 2
 
 
+def test_a_child_that_waits_for_its_own_parent_stays_its_child(project):
+    child = issue("c", "p")
+    child["dependencies"].append({"issue_id": "c", "depends_on_id": "p", "type": "parent-child"})
+    project.bring_text("b.jsonl", lines(child, issue("p")))
+    assert (project.tasks["c"]["parent"], project.tasks["c"]["blockedBy"]) == ("p", [])
+
+
 def test_a_ring_with_an_edge_that_was_made_here_loses_the_imported_one(project):
     project.bring_text("b.jsonl", lines(issue("a"), issue("b")))
     project.edit("a", blockedBy=["b"])

@@ -118,7 +118,7 @@ def bring_in(
     items = [fitted for item, now in zip(incoming, times, strict=True) if (fitted := _fitted(item, now, findings))]
     places = _Places(view, items, origin, findings)
     arrivals = [_arrive(view.get(places.here[item.source]), item, origin, places, findings) for item in items]
-    arrivals = [_dated(a, actor, now) if a.old is None else a for a, now in zip(arrivals, times, strict=False)]
+    arrivals = [_dated(a, actor, now) for a, now in zip(arrivals, times, strict=False)]
     after = Overlay(view, [arrival.new for arrival in arrivals])
     arrivals = _without_rings(after, arrivals, findings)
     settled = [(a, a.new if a.item.native and not a.dropped else _remembered(a, origin)) for a in arrivals]
@@ -287,8 +287,10 @@ def _merged(old: Task, item: Incoming, new: Task, seen: dict[str, str], findings
 
 
 def _dated(arrival: _Arrival, actor: Actor, now: str) -> _Arrival:
-    """A new task, with the times that its source does not tell."""
+    """A new task, with the times that its source does not tell; one of ours comes back as it was."""
     new = arrival.new
+    if arrival.old or arrival.item.native:
+        return arrival
     known = {"created_at": new.created_at or now, "created_by": new.created_by or actor.name}
     return arrival.replace(new=new.replace(**known, updated_at=new.updated_at or now, rev=new.rev or 1))
 
@@ -338,16 +340,27 @@ def _waits(after: View, task_id: str) -> list[str]:
 def _closing(after: View, ring: Sequence[str], setting: dict[str, _Arrival]) -> list[tuple[str, str]]:
     """The waits that an import brings into this ring without which it is none: few, and the same at every import."""
     members = set(ring)
-    waits = {i: [w for w in _waits(after, i) if w in members] for i in ring}
-    edges = [(i, w) for i in ring for w in waits[i]]
+    edges = [(i, w) for i in ring for w in _waits(after, i) if w in members]
     theirs = {edge for edge in edges if _is_theirs(after, *edge, setting)}
+    # A child that waits for its own parent stays its child.
+    closing = [(i, w) for i, w in edges if (i, w) in theirs and (task := after.get(i)) and task.parent == w != i]
+    gone = set(closing)
+    rest = [edge for edge in edges if edge not in gone]
+    back = _against(ring, rest, rest)
+    if not theirs.issuperset(back):
+        back = [edge for edge in _against(ring, rest, [e for e in rest if e not in theirs]) if edge in theirs]
+    return closing + back
+
+
+def _against(
+    ring: Sequence[str], edges: Sequence[tuple[str, str]], kept: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Those of the edges without which no ring is left, given one of the orders in which the kept ones agree."""
+    waits: dict[str, list[str]] = {i: [] for i in ring}
+    for waiter, blocker in kept:
+        waits[waiter].append(blocker)
     left = finish_order(ring, waits.__getitem__)
-    closing = [(i, w) for i, w in edges if left[w] >= left[i]]
-    if theirs.issuperset(closing):
-        return closing
-    fixed = {i: [w for w in waits[i] if (i, w) not in theirs] for i in ring}
-    left = finish_order(ring, fixed.__getitem__)
-    return [(i, w) for i, w in edges if left[w] >= left[i] and (i, w) in theirs]
+    return [(waiter, blocker) for waiter, blocker in edges if left[blocker] >= left[waiter]]
 
 
 def _is_theirs(after: View, waiter: str, blocker: str, setting: dict[str, _Arrival]) -> bool:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from ...core.errors import Invalid
 from ...core.record import Record
 from ...core.rules.importing import SKIPPED, UNREADABLE, Finding
+from ...stores.files.dialects import NotATask, recognise
 from ...stores.files.disk import DISK, NotPlain
 from . import backlog, beads, checklist, folder, ours, taskmaster, taskwarrior, ticket
 from .source import Batch, Text, Unparsed, loads, require_whole
@@ -118,7 +119,7 @@ def _by_content(path: str) -> list[Format]:
     if form := next((FORMATS["backlog"] for name in ("tasks", "completed") if _holds(path, "config.yml", name)), None):
         return [form]
     found = []
-    for name in sorted(os.listdir(path))[:MAX_LOOKED_AT]:
+    for name in sorted(_names(path))[:MAX_LOOKED_AT]:
         if name.endswith((".json", ".md")) and (text := _text(os.path.join(path, name), [])) is not None:
             form = _format_of(name, text)
             found += [form] if form and form.suffix and form not in found else []
@@ -127,6 +128,13 @@ def _by_content(path: str) -> list[Format]:
 
 MAX_LOOKED_AT = 50
 """How many files of a folder are looked at to see what it is."""
+
+
+def _names(path: str) -> list[str]:
+    try:
+        return os.listdir(path)
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}", next="see that this process may read it") from None
 
 
 def _holds(path: str, *names: str) -> bool:
@@ -194,8 +202,9 @@ def _json(value: object) -> str | None:
     for tasks in (board["tasks"] for board in inner if isinstance(board.get("tasks"), (list, dict))):
         items = tasks.values() if isinstance(tasks, dict) else tasks
         return "tasks" if any(isinstance(item, dict) and "subject" in item for item in items) else "taskmaster"
-    has_name = {"subject", "title", "name", "TaskPayload"} & record.keys()
-    return "tasks" if has_name and {"id", "task_id"} & record.keys() else None
+    with suppress(NotATask):
+        return "tasks" if recognise(record) and {"status", "state", "TaskPayload"} & record.keys() else None
+    return None
 
 
 def read_source(source: Source) -> Batch:
@@ -204,23 +213,30 @@ def read_source(source: Source) -> Batch:
     beside = [
         Finding(SKIPPED, f"{os.path.basename(path)}:1", f"{path} lies beside it, not read") for path in source.beside
     ]
-    texts = [Text(name, text) for name, path in _files(source) if (text := _text(path, findings, name)) is not None]
+    texts = [
+        Text(name, text) for name, path in _files(source, findings) if (text := _text(path, findings, name)) is not None
+    ]
     whole = [text for text in texts if _is_whole(text, findings)]
     batch = source.form.read(whole)
     return batch.replace(findings=(*beside, *findings, *batch.findings), records=batch.records + len(findings))
 
 
-def _files(source: Source) -> list[tuple[str, str]]:
+def _files(source: Source, findings: list[Finding]) -> list[tuple[str, str]]:
     """The files of a source, by their names below it."""
     if not os.path.isdir(source.path):
         return [(os.path.basename(source.path), source.path)]
     inner = [os.path.join(source.path, name) for name in source.form.deep] or [source.path]
     found = []
     for folder_path in inner:
-        for at, folders, names in os.walk(folder_path):
+        for at, folders, names in os.walk(folder_path, onerror=lambda error: _tell(findings, error)):
             folders[:] = sorted(folders) if source.form.deep else []
             found += [os.path.join(at, name) for name in sorted(names) if name.endswith(source.form.suffix)]
     return [(os.path.relpath(path, source.path).replace(os.sep, "/"), path) for path in found]
+
+
+def _tell(findings: list[Finding], error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):  # a board need not have every folder
+        findings.append(Finding(UNREADABLE, f"{error.filename}:1", str(error.strerror)))
 
 
 def _text(path: str, findings: list[Finding], name: str = "") -> str | None:

@@ -25,6 +25,8 @@ _SECTIONS = (
 _HEADING = re.compile(rf"^## ({_SECTIONS})[ \t]*\n", re.MULTILINE)
 _MARKER = re.compile(r"^<!-- (?:SECTION:\w+|AC|DOD):(?:BEGIN|END) -->[ \t]*\n?", re.MULTILINE)
 _NUMBER = re.compile(r"\d+(?:\.\d+)*$")
+MAX_TAIL = 40
+"""How many characters at the end of an id are searched for its number: in a long one that would take long."""
 
 
 def read(texts: Sequence[Text]) -> Batch:
@@ -94,7 +96,7 @@ class _Renamed:
         self.exact = {item.source.lower(): item.source for item in reversed(items)}
         self.numbers: dict[str, list[str]] = {}
         for item in items:
-            if (number := _NUMBER.search(item.source)) and "~" not in item.source:
+            if (number := _NUMBER.search(item.source[-MAX_TAIL:])) and "~" not in item.source:
                 self.numbers.setdefault(number[0], []).append(item.source)
 
     def settle(self, item: Incoming, findings: list[Finding]) -> Incoming:
@@ -110,7 +112,7 @@ class _Renamed:
     def _meant(self, name: str, item: Incoming, findings: list[Finding]) -> str:
         if found := self.exact.get(name.lower()):
             return found
-        number = _NUMBER.search(name)
+        number = _NUMBER.search(name[-MAX_TAIL:])
         same = self.numbers.get(number[0], []) if number else []
         if len(same) != 1:
             return name

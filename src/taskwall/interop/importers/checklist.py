@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ITEM = re.compile(r"(?P<indent>[ ]*)(?:[-*+]|\d+[.)])[ ]+\[(?P<mark>[ xX/~-])\][ ]+(?P<text>\S.*)")
 _FENCE = re.compile(r"[ ]*(```|~~~)")
-_HEADING = re.compile(r"#{1,6}[ ]+(.+?)[ ]*#*$")
+_HEADING = re.compile(r"#{1,6}[ ]+(.+)")
 _STATUSES = {" ": PENDING, "x": COMPLETED, "X": COMPLETED, "-": CANCELLED, "~": CANCELLED, "/": IN_PROGRESS}
 MAX_SLUG = 40
 
@@ -50,7 +50,7 @@ class _File:
             else:
                 self.above.clear()
                 heading = None if self.fence else _HEADING.match(line)
-                self.heading = one_line(heading[1]) if heading else self.heading
+                self.heading = one_line(heading[1].rstrip(" #")) if heading else self.heading
             if fence := _FENCE.match(line):
                 self.fence = "" if self.fence == fence[1] else self.fence or fence[1]
 

@@ -62,6 +62,7 @@ class Reading:
     def batch(self, *, newest: bool = False) -> Batch:
         """All of it. newest: of records with one id the latest counts; otherwise each is a task of its own."""
         found: dict[str, Incoming] = {}
+        again: dict[str, int] = {}
         for item in self.items:
             first = found.get(item.source)
             if first is None:
@@ -74,7 +75,8 @@ class Reading:
                 other = item if later is first else first
                 self.tell(DUPLICATE, other.where, f"{item.source} is left out for the later one at {later.where}")
             else:
-                name = next(f"{item.source}~{n}" for n in range(2, len(found) + 3) if f"{item.source}~{n}" not in found)
+                again[item.source] = again.get(item.source, 1) + 1
+                name = f"{item.source}~{again[item.source]}"
                 found[name] = item.replace(source=name)
                 self.tell(DUPLICATE, item.where, f"{item.source} is another task at {first.where}; this one is {name}")
         self._tell_kept(found.values())
@@ -196,7 +198,7 @@ def front_matters(reading: Reading, texts: Iterable[Text]) -> Iterator[tuple[Tex
             reading.tell(SKIPPED, where, "no id and status")
 
 
-_FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)(?:^|\n)---[ \t]*(?:\r?\n|$)", re.DOTALL)
+_FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)\n---[ \t]*(?:\r?\n|$)", re.DOTALL)
 
 
 def _fields(text: str) -> tuple[dict[str, Any], bool]:
@@ -207,7 +209,7 @@ def _fields(text: str) -> tuple[dict[str, Any], bool]:
     try:
         found, mended = _yaml(text), False
     except Unparsed:
-        names = re.sub(r"(?m)^([\w-]+:[ \t]+|[ \t]*-[ \t]+)(@[^\n]*?)[ \t\r]*$", _quoted, text)
+        names = re.sub(r"(?m)^([\w-]+:[ \t]+|[ \t]*-[ \t]+)(@[^\n]*)$", _quoted, text)
         found, mended = _yaml(re.sub(r"([\[,][ \t]*)(@[^\s,\]]+)", _quoted, names)), True
     if not isinstance(found, dict):
         raise Unparsed("its front matter is no list of fields")
@@ -215,7 +217,7 @@ def _fields(text: str) -> tuple[dict[str, Any], bool]:
 
 
 def _quoted(match: re.Match[str]) -> str:
-    return match[1] + "'" + match[2].replace("'", "''") + "'"
+    return match[1] + "'" + match[2].strip().replace("'", "''") + "'"
 
 
 def _yaml(text: str) -> Any:

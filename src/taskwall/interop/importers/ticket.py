@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .source import Batch, Text
 
 _USED = keys("id status deps parent created priority tags")
-_TITLE = re.compile(r"^# +(.+?)\s*$", re.MULTILINE)
+_TITLE = re.compile(r"^# +(.+)$", re.MULTILINE)
 _NOTES = re.compile(r"^## Notes\s*$", re.MULTILINE)
 _NOTE = re.compile(r"^\*\*(\d{4}-\d\d-\d\d[T ][^*]*)\*\*\s*$", re.MULTILINE)
 
@@ -42,7 +42,7 @@ def _add(reading: Reading, where: str, fields: dict[str, Any], body: str) -> Non
     told, *notes = _NOTE.split(after[0]) if after else [""]
     task = Task(
         source,
-        title[1] if title else "",
+        title[1].strip() if title else "",
         description="\n\n".join(filter(None, [text.strip(), told.strip()])),
         blocked_by=tuple(as_list(fields.get("deps"))),
         parent=as_text(fields.get("parent")) or None,
