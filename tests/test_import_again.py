@@ -262,3 +262,22 @@ def test_two_imports_at_once_make_no_twins(project):
         thread.join()
     assert sorted(len(answer.created) for answer in answers) == [0, 30]
     assert len(project.tasks) == 30
+
+
+def test_what_is_remembered_may_have_been_edited(project):
+    source = project.write("b.jsonl", lines(issue("bd-1", "bd-1"), issue("bd-2")))
+    project.bring(source)
+    for wild in ({"seen": 5, "dropped": [1]}, {"seen": {"subject": {}}, "dropped": {"blockedBy": 5, "parent": ["x", 1]}}):
+        for name in ("bd-1", "bd-2"):
+            told = project.tasks[name]["metadata"]["source"]
+            project.edit(name, metadata={"source": told | wild})
+        assert len(project.bring(source).updated) + project.bring(source).unchanged >= 2
+    assert set(project.tasks) == {"bd-1", "bd-2"}
+
+
+def test_a_promise_that_leads_outside_is_no_product(project):
+    task = {"id": "a", "subject": "s", "status": "pending", "rev": 0, "products": ["../x", "ok/*.txt"], "checks": ["a\nb"]}
+    answer = project.bring_text("a.jsonl", lines(task))
+    (found,) = project.tasks.values()
+    assert (found["products"], found["metadata"], found["rev"]) == (["ok/*.txt"], {"left_out": ["../x", "a\nb"]}, 1)
+    assert len(told(answer, "fitted")) == 2

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from contextlib import suppress
 
+from ..errors import Invalid
 from ..model import MAX_SUBJECT, MAX_TEXT
+from .making import CHECKED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +47,9 @@ def fit(task: Task, now: str) -> tuple[Task, list[str]]:
             over += [(name, part) for part in rest]
     notes = [(n["at"], n["by"], part) for n in task.notes for part in _parts(_unicode(n["text"]))]
     notes += [(now, "import", f"{name}, continued: {part}") for name, part in over]
+    products, checks = (_accepted(name, getattr(task, name)) for name in ("products", "checks"))
+    left_out = [value for value in (*task.products, *task.checks) if value not in (*products, *checks)]
+    told += [f"{value!r} can be no product or check; kept in metadata" for value in left_out]
     fitted = task.replace(
         subject=subject,
         owner=line(task.owner)[:MAX_SUBJECT] or None if task.owner else None,
@@ -51,10 +57,21 @@ def fit(task: Task, now: str) -> tuple[Task, list[str]]:
         labels=_lines(task.labels),
         options=_lines(task.options),
         notes=tuple({"at": _unicode(at), "by": line(by), "text": text} for at, by, text in notes),
-        metadata=shallow(task.metadata),
+        products=tuple(products),
+        checks=tuple(checks),
+        metadata=shallow(task.metadata | ({"left_out": left_out} if left_out else {})),
         **fields,
     )
     return fitted, told
+
+
+def _accepted(name: str, values: Iterable[str]) -> list[str]:
+    """Those that a verb would accept: a product that leads outside of the worktree is none."""
+    found = []
+    for value in values:
+        with suppress(Invalid):
+            found += CHECKED[name]([value])
+    return found
 
 
 _TEXTS = ("hold", "question", "answer", "result")

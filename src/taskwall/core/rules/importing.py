@@ -118,10 +118,10 @@ def bring_in(
     items = [fitted for item, now in zip(incoming, times, strict=True) if (fitted := _fitted(item, now, findings))]
     places = _Places(view, items, origin, findings)
     arrivals = [_arrive(view.get(places.here[item.source]), item, origin, places, findings) for item in items]
-    arrivals = [_dated(a, actor, now) for a, now in zip(arrivals, times, strict=False)]
+    arrivals = [_dated(arrival, actor, now) for arrival, now in zip(arrivals, times, strict=False)]
     after = Overlay(view, [arrival.new for arrival in arrivals])
     arrivals = _without_rings(after, arrivals, findings)
-    settled = [(a, a.new if a.item.native and not a.dropped else _remembered(a, origin)) for a in arrivals]
+    settled = [(arrival, _remembered(arrival, origin)) for arrival in arrivals]
     changed = [(a, task) for a, task in settled if task != a.old]
     put = [task.replace(rev=task.rev + 1, updated_at=times[-1]) if a.old else task for a, task in changed]
     findings += [
@@ -199,7 +199,9 @@ class _Places:
         for candidate in _candidates(wish, self._origin["format"], digest([self._origin, source])):
             standing = self._view.get(candidate)
             # A file that cannot be read may hold this very task: no twin beside it.
-            if (standing and standing.flaw) or candidate.casefold() not in self._taken:
+            if standing and (standing.flaw or _source_id(standing, self._origin) == source):
+                return candidate
+            if not standing and candidate.casefold() not in self._taken:
                 self._taken.add(candidate.casefold())
                 return candidate
         raise AssertionError("candidates do not end")
@@ -257,7 +259,7 @@ def _arrive(
     seen = {unit: _digest(new, unit, {}) for unit in UNITS}
     if old is None:
         return _Arrival(item, None, new, seen=seen)
-    if not old.gated or old.flaw or _source_id(old, origin) != item.source:
+    if item.native or not old.gated or old.flaw or _source_id(old, origin) != item.source:
         if old.flaw or stored(old) != stored(new):
             why = f"cannot be read: {old.flaw}" if old.flaw else "is on this board already, and differs"
             findings.append(Finding(CONFLICT, item.where, f"{old.id} {why}"))
@@ -267,7 +269,7 @@ def _arrive(
 
 def _merged(old: Task, item: Incoming, new: Task, seen: dict[str, str], findings: list[Finding]) -> _Arrival:
     source = old.metadata["source"]
-    base, dropped = (found if isinstance(found := source.get(name), dict) else {} for name in ("seen", "dropped"))
+    base, dropped = (_plain(source.get(name)) for name in ("seen", "dropped"))
     owned, moves = set(), set()
     for unit, theirs in seen.items():
         before, mine = base.get(unit, _UNSET[unit]), _digest(old, unit, dropped)
@@ -286,6 +288,13 @@ def _merged(old: Task, item: Incoming, new: Task, seen: dict[str, str], findings
     return _Arrival(item, old, old.replace(**fields, notes=notes), frozenset(owned), seen, kept)
 
 
+def _plain(value: Any) -> dict[str, Any]:
+    """What is remembered in metadata, which anybody may have edited: texts and lists of them by their names."""
+    found = value.items() if isinstance(value, dict) else ()
+    lists = {name: [i for i in inner if isinstance(i, str)] for name, inner in found if isinstance(inner, list)}
+    return lists | {name: inner for name, inner in found if isinstance(inner, str)}
+
+
 def _dated(arrival: _Arrival, actor: Actor, now: str) -> _Arrival:
     """A new task, with the times that its source does not tell; one of ours comes back as it was."""
     new = arrival.new
@@ -296,7 +305,11 @@ def _dated(arrival: _Arrival, actor: Actor, now: str) -> _Arrival:
 
 
 def _remembered(arrival: _Arrival, origin: dict[str, str]) -> Task:
-    """The task with what the next import must know of this one."""
+    """The task with what the next import must know of this one; one of ours is known by its id."""
+    if arrival.item.native:
+        return arrival.new.replace(
+            metadata=arrival.new.metadata | ({"dropped": arrival.dropped} if arrival.dropped else {})
+        )
     seen = {unit: mark for unit, mark in arrival.seen.items() if mark != _UNSET[unit]}
     told = {"seen": seen, "kept": arrival.item.kept, "dropped": arrival.dropped}
     source = origin | {"id": arrival.item.source} | {name: value for name, value in told.items() if value}

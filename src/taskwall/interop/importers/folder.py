@@ -55,7 +55,7 @@ def add_object(reading: Reading, raw: Any, where: str) -> None:
     kept = _kept(task, raw | (raw["TaskPayload"] if task.dialect == NESTED else {}))
     native = task.dialect == OURS
     if native:
-        task = task.replace(metadata=task.metadata | ({"kept": kept} if kept else {}))
+        task = task.replace(metadata=task.metadata | ({"kept": kept} if kept else {}), rev=task.rev or 1)
     else:
         told = {field: value for key, field in _TIMES.items() if (value := utc_time(raw.get(key)))}
         task = task.replace(numeric=False, products=(), checks=(), metadata={}, **told)
