@@ -59,7 +59,9 @@ def boards(draw):
                 answer=draw(st.none() | texts),
                 result=draw(st.none() | texts),
                 evidence=draw(st.dictionaries(texts, values, max_size=2)),
-                notes=tuple({"at": "2026-01-06", "by": draw(words), "text": t} for t in draw(st.lists(texts, max_size=2))),
+                notes=tuple(
+                    {"at": "2026-01-06", "by": draw(words), "text": t} for t in draw(st.lists(texts, max_size=2))
+                ),
                 metadata=draw(st.dictionaries(texts, values, max_size=3)),
                 created_at=draw(times),
                 created_by=draw(st.none() | words),
@@ -135,10 +137,21 @@ def test_a_task_that_differs_on_the_board_is_left_as_it_is(project, board, tmp_p
 
 
 def test_files_of_other_programs_are_exported_in_our_keys_with_theirs_beside(project):
-    project.write("here/.tasks/1.json", '{"id": 1, "subject": "s", "status": "deleted", "requiredRole": "ops", "owner": ""}')
+    project.write(
+        "here/.tasks/1.json", '{"id": 1, "subject": "s", "status": "deleted", "requiredRole": "ops", "owner": ""}'
+    )
     project.write("here/.tasks/r.json", '{"id": "r", "title": "t", "state": "blocked", "blocked_by": [1]}')
     one, two = map(json.loads, export_board(board_of(project)).text.splitlines())
-    assert one == {"id": "1", "subject": "s", "description": "", "status": "cancelled", "owner": None, "blockedBy": [], "rev": 1, "requiredRole": "ops"}
+    assert one == {
+        "id": "1",
+        "subject": "s",
+        "description": "",
+        "status": "cancelled",
+        "owner": None,
+        "blockedBy": [],
+        "rev": 1,
+        "requiredRole": "ops",
+    }
     assert (two["subject"], two["hold"], two["blockedBy"]) == ("t", "state is blocked", ["1"])
     batch = ours.read([Text("b", json.dumps(one))])
     assert batch.items[0].task.metadata == {"kept": {"requiredRole": "ops"}}

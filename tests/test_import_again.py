@@ -30,13 +30,17 @@ def issue(id, *blockers, **more):
 
 
 def test_a_second_import_of_an_unchanged_source_changes_no_byte(project):
-    source = project.write("b.jsonl", lines(issue("bd-1", "bd-2", "bd-9"), issue("bd-2", "bd-1"), issue("x y", status="in_progress")))
+    source = project.write(
+        "b.jsonl", lines(issue("bd-1", "bd-2", "bd-9"), issue("bd-2", "bd-1"), issue("x y", status="in_progress"))
+    )
     first = project.bring(source)
     before = project.texts
     again = project.bring(source)
     assert (len(first.created), again.created, again.updated, again.unchanged) == (3, (), (), 3)
     assert project.texts == before
-    assert source.read_text() == lines(issue("bd-1", "bd-2", "bd-9"), issue("bd-2", "bd-1"), issue("x y", status="in_progress"))
+    assert source.read_text() == lines(
+        issue("bd-1", "bd-2", "bd-9"), issue("bd-2", "bd-1"), issue("x y", status="in_progress")
+    )
 
 
 def test_a_second_import_updates_what_was_not_changed_here_and_reports_the_rest(project):
@@ -213,7 +217,10 @@ def test_no_import_closes_a_ring_and_repeating_it_changes_nothing(imports):
 
 def test_large_rings_are_broken_in_linear_time():
     count = 3000
-    items = [Incoming(f"n{i}", Task(f"n{i}", "s", blocked_by=(f"n{(i + 1) % count}", f"n{(i + 7) % count}")), "f:1") for i in range(count)]
+    items = [
+        Incoming(f"n{i}", Task(f"n{i}", "s", blocked_by=(f"n{(i + 1) % count}", f"n{(i + 7) % count}")), "f:1")
+        for i in range(count)
+    ]
     board = open_board(MemoryStore(), clock=Clock())
     board.bring_in(items, format="f", board="")
     assert find_cycle(board.store.read(), [item.source for item in items]) is None
@@ -239,7 +246,9 @@ def test_hostile_text_in_every_field_is_stored_readably_and_shown_escaped(projec
 
 def test_what_is_too_long_goes_on_elsewhere_and_what_is_far_too_large_is_named(project):
     long = issue("bd-1", title="长" * 300, description="d" * 200_000)
-    answer = project.bring_text("b.jsonl", lines(long, issue("bd-2", description="e" * 600_000), issue("bd-3", description="f" * 53_000)))
+    answer = project.bring_text(
+        "b.jsonl", lines(long, issue("bd-2", description="e" * 600_000), issue("bd-3", description="f" * 53_000))
+    )
     task = project.tasks["bd-1"]
     assert (len(task["subject"]), task["description"][:300]) == (200, "长" * 300)
     told_in_notes = "".join(note["text"].removeprefix("description, continued: ") for note in task["notes"])
@@ -267,7 +276,10 @@ def test_two_imports_at_once_make_no_twins(project):
 def test_what_is_remembered_may_have_been_edited(project):
     source = project.write("b.jsonl", lines(issue("bd-1", "bd-1"), issue("bd-2")))
     project.bring(source)
-    for wild in ({"seen": 5, "dropped": [1]}, {"seen": {"subject": {}}, "dropped": {"blockedBy": 5, "parent": ["x", 1]}}):
+    for wild in (
+        {"seen": 5, "dropped": [1]},
+        {"seen": {"subject": {}}, "dropped": {"blockedBy": 5, "parent": ["x", 1]}},
+    ):
         for name in ("bd-1", "bd-2"):
             told = project.tasks[name]["metadata"]["source"]
             project.edit(name, metadata={"source": told | wild})
@@ -276,7 +288,14 @@ def test_what_is_remembered_may_have_been_edited(project):
 
 
 def test_a_promise_that_leads_outside_is_no_product(project):
-    task = {"id": "a", "subject": "s", "status": "pending", "rev": 0, "products": ["../x", "ok/*.txt"], "checks": ["a\nb"]}
+    task = {
+        "id": "a",
+        "subject": "s",
+        "status": "pending",
+        "rev": 0,
+        "products": ["../x", "ok/*.txt"],
+        "checks": ["a\nb"],
+    }
     answer = project.bring_text("a.jsonl", lines(task))
     (found,) = project.tasks.values()
     assert (found["products"], found["metadata"], found["rev"]) == (["ok/*.txt"], {"left_out": ["../x", "a\nb"]}, 1)

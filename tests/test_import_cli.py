@@ -59,7 +59,9 @@ def test_the_report_as_json_has_every_finding(tw, tmp_path):
 
 
 def test_a_long_report_stays_short(tw, tmp_path):
-    (tmp_path / ".beads" / "issues.jsonl").write_text(lines(*(ISSUES[0] | {"id": f"bd-{n}", "status": "?" * 999} for n in range(300))))
+    (tmp_path / ".beads" / "issues.jsonl").write_text(
+        lines(*(ISSUES[0] | {"id": f"bd-{n}", "status": "?" * 999} for n in range(300)))
+    )
     assert len(tw("import", ".beads", "--dry-run")[1]) < 3000
 
 

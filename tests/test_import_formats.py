@@ -50,7 +50,9 @@ def test_beads_fields_find_their_place(project):
     more = {"design": "D", "acceptance_criteria": "A", "close_reason": "done", "assignee": "bob", "comments": [comment]}
     project.bring_text(
         "b.jsonl",
-        lines(issue("bd-1", status="closed", description="text", closed_at="2026-01-09T00:00:00Z", labels=["x"], **more)),
+        lines(
+            issue("bd-1", status="closed", description="text", closed_at="2026-01-09T00:00:00Z", labels=["x"], **more)
+        ),
     )
     task = project.tasks["bd-1"]
     assert task["description"] == "text\n\n## Design\n\nD\n\n## Acceptance criteria\n\nA"
@@ -129,10 +131,21 @@ def test_task_master_subtasks_are_children_and_all_spellings_of_ids_are_understo
     subtasks = [
         {"id": 1, "title": "a", "status": "done"},
         {"id": "3.2", "title": "b", "status": "pending", "dependencies": [1, "1.1"]},
-        {"id": 3.3, "title": "c", "status": "pending", "dependencies": ["3.2", 2.0], "subtasks": [{"id": "3.3.1", "title": "d"}]},
+        {
+            "id": 3.3,
+            "title": "c",
+            "status": "pending",
+            "dependencies": ["3.2", 2.0],
+            "subtasks": [{"id": "3.3.1", "title": "d"}],
+        },
     ]
     first = {"id": "1", "title": "one", "status": "done", "subtasks": [{"id": 1, "title": "one one", "status": "done"}]}
-    board = {"tasks": [first, {"id": 3, "title": "three", "status": "in-progress", "dependencies": ["1"], "subtasks": subtasks}]}
+    board = {
+        "tasks": [
+            first,
+            {"id": 3, "title": "three", "status": "in-progress", "dependencies": ["1"], "subtasks": subtasks},
+        ]
+    }
     text = json.dumps(board, indent=1)
     answer = project.bring_text("tasks.json", text)
     tasks = project.tasks
@@ -177,7 +190,9 @@ def test_a_leaked_board_is_read_once(project):
 
 def test_a_sibling_comes_before_a_task_of_the_same_number(project):
     sub = {"id": 1, "title": "s", "status": "pending", "dependencies": [2, 4]}
-    board = {"tasks": [{"id": 2, "title": "t", "status": "pending", "subtasks": [sub, sub | {"id": 4, "dependencies": []}]}]}
+    board = {
+        "tasks": [{"id": 2, "title": "t", "status": "pending", "subtasks": [sub, sub | {"id": 4, "dependencies": []}]}]
+    }
     answer = project.bring_text("tasks.json", json.dumps(board))
     assert project.tasks["2.1"]["blockedBy"] == ["2.4"]  # and not 2, its parent, which waits for it
     assert len(told(answer, "guessed")) == len(told(answer, "cyclic")) == 1
@@ -193,7 +208,13 @@ def markdown(id, title, status="To Do", more="", body=""):
 
 
 def test_in_backlog_the_folder_decides(project):
-    for folder, status in [("tasks", "To do"), ("drafts", "Draft"), ("completed", "To Do"), ("archive/tasks", "To Do"), ("archive/old", "Done")]:
+    for folder, status in [
+        ("tasks", "To do"),
+        ("drafts", "Draft"),
+        ("completed", "To Do"),
+        ("archive/tasks", "To Do"),
+        ("archive/old", "Done"),
+    ]:
         number = len(folder)
         project.write(f"p/backlog/{folder}/task-{number} - 標題 — x.md", markdown(f"task-{number}", folder, status))
     project.write("p/backlog/config.yml", CONFIG)
@@ -217,7 +238,9 @@ def test_backlog_yaml_as_people_write_it(project):
         "## Final Summary\n<!-- SECTION:FINAL_SUMMARY:BEGIN -->\nall done\n<!-- SECTION:FINAL_SUMMARY:END -->\n"
     )
     project.write("backlog/tasks/a.md", markdown("task-1", "one", "Completed", more, body))
-    project.write("backlog/tasks/b.md", markdown("task-2", "two", "In-Progress", "created_date: 2026-01-02\nassignee: [@x, y]\n"))
+    project.write(
+        "backlog/tasks/b.md", markdown("task-2", "two", "In-Progress", "created_date: 2026-01-02\nassignee: [@x, y]\n")
+    )
     answer = project.bring(project.folder / "backlog")
     one, two = project.tasks["task-1"], project.tasks["task-2"]
     assert (one["owner"], one["labels"], one["blockedBy"], one["priority"]) == ("codex", ["a", "b"], ["task-2"], 1)
@@ -271,7 +294,12 @@ UUID = "b393b777-1131-4f11-a6e5-ec1c26a2d9f{}"
 
 
 def warrior(number, **more):
-    return {"uuid": UUID.format(number), "description": f"t{number}", "status": "pending", "entry": "20261130T133017Z"} | more
+    return {
+        "uuid": UUID.format(number),
+        "description": f"t{number}",
+        "status": "pending",
+        "entry": "20261130T133017Z",
+    } | more
 
 
 @pytest.mark.parametrize("layout", ["array", "lines", "indented", "lines with commas"])
@@ -327,9 +355,22 @@ def test_tickets(project):
 def test_a_task_list_of_claude_code(project):
     for name in (".lock", ".highwatermark"):
         project.write(f"lists/a/{name}", "3")
-    task = {"id": "1", "subject": "one", "status": "in_progress", "owner": "sub", "blocks": ["2"], "blockedBy": [], "activeForm": "Doing"}
+    task = {
+        "id": "1",
+        "subject": "one",
+        "status": "in_progress",
+        "owner": "sub",
+        "blocks": ["2"],
+        "blockedBy": [],
+        "activeForm": "Doing",
+    }
     project.write("lists/a/1.json", json.dumps(task))
-    project.write("lists/a/2.json", json.dumps({"id": "2", "subject": "two", "status": "done", "blocks": [], "blockedBy": [], "metadata": {"k": 1}}))
+    project.write(
+        "lists/a/2.json",
+        json.dumps(
+            {"id": "2", "subject": "two", "status": "done", "blocks": [], "blockedBy": [], "metadata": {"k": 1}}
+        ),
+    )
     project.write("lists/a/3.json", json.dumps({"tid": "x", "prompt": "p"}))
     project.write("lists/a/4.json", "")
     answer = project.bring(project.folder / "lists" / "a", "claude")
@@ -341,9 +382,24 @@ def test_a_task_list_of_claude_code(project):
 
 
 def test_the_dialects_that_are_never_written_come_to_the_board_they_lie_in(project):
-    arm = {"task_id": "1", "name": "grasp", "status": "pending", "blocked_by": [], "blocks": [2], "assigned_arm": "left"}
+    arm = {
+        "task_id": "1",
+        "name": "grasp",
+        "status": "pending",
+        "blocked_by": [],
+        "blocks": [2],
+        "assigned_arm": "left",
+    }
     nested = {"id": 2, "TaskPayload": {"subject": "inner", "status": "completed", "block_by": [], "blocking": []}}
-    ours = {"id": "own", "subject": "own", "description": "", "status": "pending", "owner": None, "blockedBy": [], "rev": 1}
+    ours = {
+        "id": "own",
+        "subject": "own",
+        "description": "",
+        "status": "pending",
+        "owner": None,
+        "blockedBy": [],
+        "rev": 1,
+    }
     for name, task in (("a", arm), ("n", nested), ("own", ours)):
         project.write(f"here/.tasks/{name}.json", json.dumps(task))
     before = project.texts
@@ -356,7 +412,13 @@ def test_the_dialects_that_are_never_written_come_to_the_board_they_lie_in(proje
 
 
 def test_a_board_in_one_file(project):
-    board = {"next_id": 3, "tasks": {"1": {"id": 1, "subject": "one", "status": "pending"}, "2": {"id": 2, "subject": "two", "status": "completed"}}}
+    board = {
+        "next_id": 3,
+        "tasks": {
+            "1": {"id": 1, "subject": "one", "status": "pending"},
+            "2": {"id": 2, "subject": "two", "status": "completed"},
+        },
+    }
     assert project.bring_text("board.json", json.dumps(board)).created == ("1", "2")
 
 
@@ -397,7 +459,9 @@ def test_checklists(project):
 
 def test_sources_that_hold_no_board_are_refused_by_name_and_make_none(project):
     project.write("empty.json", "  \n")
-    project.write("conflict.jsonl", lines(issue("bd-1")) + "<<<<<<< HEAD\n" + lines(issue("bd-2")) + "=======\n>>>>>>> x\n")
+    project.write(
+        "conflict.jsonl", lines(issue("bd-1")) + "<<<<<<< HEAD\n" + lines(issue("bd-2")) + "=======\n>>>>>>> x\n"
+    )
     project.write("foreign.json", '{"2025-07-21":["测试"],"2025-07-22":[]}')
     project.write("two.json", '{"tasks": []}\n{"tasks": []}\n')
     project.write("lone.md", "# only words\n")
@@ -405,7 +469,10 @@ def test_sources_that_hold_no_board_are_refused_by_name_and_make_none(project):
     for name in ("empty.json", "conflict.jsonl", "foreign.json", "two.json", "lone.md", "binary.json", "absent.json"):
         with pytest.raises(Refused, match=name):
             project.bring(project.folder / name)
-    for name, text in (("foreign.json", "another program's file"), ("two.json", "2: a second JSON document begins here")):
+    for name, text in (
+        ("foreign.json", "another program's file"),
+        ("two.json", "2: a second JSON document begins here"),
+    ):
         with pytest.raises(Refused, match=text):
             project.bring(project.folder / name, "taskmaster")
     with pytest.raises(Unreadable, match="git conflict markers"):

@@ -46,7 +46,12 @@ EXPECTED = {
     "dialects/nested": ("tasks", 1, {"in progress": 1}),
     "dialects/research": ("tasks", 6, {"metadata": 2}),
 }
-REFUSED = ["beads/mctrl-EMPTY.jsonl", "taskmaster/coursewebsite-EMPTY.json", "taskmaster/habbit-dashboard.json", "dialects/foreign"]
+REFUSED = [
+    "beads/mctrl-EMPTY.jsonl",
+    "taskmaster/coursewebsite-EMPTY.json",
+    "taskmaster/habbit-dashboard.json",
+    "dialects/foreign",
+]
 
 
 def digest(path):
@@ -99,6 +104,6 @@ def test_texts_survive(tmp_path):
     for record in map(json.loads, (HOME / "beads" / "sonpoGPT-ja.jsonl").read_text().splitlines()):
         task = tasks[record["id"]]
         assert (task["subject"], task["description"]) == (record["title"], record.get("description", "").strip())
-        assert [note["text"] for note in task.get("notes", [])[:2]] == [c["text"] for c in record.get("comments", [])] or (
-            record["status"] == "in_progress"
-        )
+        assert [note["text"] for note in task.get("notes", [])[:2]] == [
+            c["text"] for c in record.get("comments", [])
+        ] or (record["status"] == "in_progress")

@@ -17,7 +17,23 @@ from taskwall.stores.memory import MemoryStore
 KEYS = """id uuid task_id title subject name description status state priority issue_type created_at updated_at closed_at labels
 tags dependencies depends comments annotations notes subtasks details blockedBy blocked_by blocks parent owner assignee metadata
 TaskPayload rev tasks master _rawTaggedData project depends_on_id issue_id type text entry hold question options epoch""".split()
-WORDS = ["1", "2", "1.2", "a", "bd-1", "open", "done", "in_progress", "blocks", "parent-child", "2026-01-06", "-", "\x1b[0m", "任务", ""]
+WORDS = [
+    "1",
+    "2",
+    "1.2",
+    "a",
+    "bd-1",
+    "open",
+    "done",
+    "in_progress",
+    "blocks",
+    "parent-child",
+    "2026-01-06",
+    "-",
+    "\x1b[0m",
+    "任务",
+    "",
+]
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | st.sampled_from(WORDS) | st.text(max_size=8),
@@ -40,7 +56,9 @@ jsons = st.one_of(
     values.map(json.dumps),
     st.text(max_size=40),
 )
-fields = st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from([*WORDS, "[a, b]", "@x", "- y", "&a", "{", ": :"])), max_size=8)
+fields = st.lists(
+    st.tuples(st.sampled_from(KEYS), st.sampled_from([*WORDS, "[a, b]", "@x", "- y", "&a", "{", ": :"])), max_size=8
+)
 markdowns = st.builds(
     lambda told, body: "---\n" + "".join(f"{key}: {value}\n" for key, value in told) + f"---\n{body}",
     fields,
@@ -63,7 +81,9 @@ def bring(form, texts):
     assert len(batch.items) <= batch.records or form.name in ("tasks",)
 
 
-@given(st.sampled_from(["beads", "taskmaster", "taskwarrior", "tasks", "jsonl"]), st.lists(jsons, min_size=1, max_size=3))
+@given(
+    st.sampled_from(["beads", "taskmaster", "taskwarrior", "tasks", "jsonl"]), st.lists(jsons, min_size=1, max_size=3)
+)
 def test_any_json(format, texts):
     bring(FORMATS[format], texts)
 
