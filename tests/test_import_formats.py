@@ -502,3 +502,16 @@ def test_an_unknown_format_is_refused_with_those_there_are(project):
     with pytest.raises(Invalid) as refused:
         project.bring(project.folder, "jira")
     assert "taskmaster" in refused.value.next
+
+
+def test_a_format_of_which_a_folder_holds_nothing_is_refused(project):
+    (project.folder / "plain").mkdir()
+    for format in ("backlog", "tasks", "beads", "checklist", ""):
+        with pytest.raises(Invalid, match="no board was found"):
+            project.bring(project.folder / "plain", format)
+    assert not (project.here / ".tasks").exists()
+
+
+def test_a_line_of_equal_signs_is_no_conflict(project):
+    answer = project.bring_text("todo.md", "Title\n=======\n\n- [ ] say <<<<<<< what\n")
+    assert answer.created == ("say-what",)

@@ -94,7 +94,8 @@ def find_source(path: str, form: Format | None, own: str) -> Source:
         return Source(form or _recognised(path), path)
     found = [source for f in ([form] if form else FORMATS.values()) for source in _places(f, path, own)]
     if not found:
-        found = [Source(f, path) for f in ([form] if form else _by_content(path)) if f.suffix]
+        whole = [Source(f, path) for f in ([form] if form else _by_content(path)) if f.suffix]
+        found = [source for source in whole if _files(source, [])]
     if len({source.form.name for source in found}) == 1:
         others = dict.fromkeys(source.path for source in found if source.path != found[0].path)
         return found[0].replace(beside=tuple(others))

@@ -75,8 +75,10 @@ class Reading:
                 other = item if later is first else first
                 self.tell(DUPLICATE, other.where, f"{item.source} is left out for the later one at {later.where}")
             else:
-                again[item.source] = again.get(item.source, 1) + 1
-                name = f"{item.source}~{again[item.source]}"
+                name = item.source
+                while name in found:
+                    again[item.source] = again.get(item.source, 1) + 1
+                    name = f"{item.source}~{again[item.source]}"
                 found[name] = item.replace(source=name)
                 self.tell(DUPLICATE, item.where, f"{item.source} is another task at {first.where}; this one is {name}")
         self._tell_kept(found.values())
@@ -115,14 +117,14 @@ class Unparsed(ValueError):
         self.line = line
 
 
-_MARKERS = re.compile(r"^(<{7} |>{7} |={7}$)", re.MULTILINE)
+_MARKERS = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 
 
 def require_whole(text: str) -> None:
     """Raises Unparsed for a text that is empty, or in which git left a conflict."""
     if not text.strip("\0 \r\n\t"):
         raise Unparsed("the file is empty")
-    if "<<<<<<< " in text and (marker := _MARKERS.search(text)):
+    if marker := _MARKERS.search(text):
         raise Unparsed("git conflict markers", line_at(text, marker.start()))
 
 
