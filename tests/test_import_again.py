@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from importing import Project, lines, told
 from taskwall.core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, Actor, Task, id_flaw
-from taskwall.core.rules.importing import Incoming
+from taskwall.core.rules.incoming import Incoming
 from taskwall.core.state import find_cycle
 from taskwall.render import UNSAFE, text
 from taskwall.stores.files.patch import parse
@@ -271,6 +273,24 @@ def test_two_imports_at_once_make_no_twins(project):
         thread.join()
     assert sorted(len(answer.created) for answer in answers) == [0, 30]
     assert len(project.tasks) == 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seen", ["journal", "task file"])
+def test_an_import_that_is_killed_is_whole_or_not_at_all(project, seen):
+    source = project.write("b.jsonl", lines(*(issue(f"bd-{n}") for n in range(400))))
+    command = [sys.executable, "-m", "taskwall", "--board", str(project.here), "import", str(source)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    board = project.here / ".tasks"
+    mark = board / ".local" / "journal" if seen == "journal" else board / "bd-7.json"
+    while process.poll() is None and not mark.exists():
+        pass
+    process.kill()
+    process.wait()
+    listed = [*command[:5], "--json", "list", "--all"]
+    total = json.loads(subprocess.run(listed, capture_output=True, text=True).stdout)["data"]["total"]
+    assert total in (0, 400)
+    assert (len(project.bring(source).created), len(project.tasks)) == (400 - total, 400)
 
 
 def test_what_is_remembered_may_have_been_edited(project):

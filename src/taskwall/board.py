@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .core.rules import Change, Draft, Edit
-    from .core.rules.importing import Brought, Incoming
+    from .core.rules.incoming import Brought, Incoming
     from .core.view import View
     from .stores.base import Store, Txn
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .core.model import Actor, Task
-    from .core.rules.importing import Finding
+    from .core.rules.incoming import Finding
     from .core.state import Reason
     from .core.view import View
 
@@ -82,6 +82,7 @@ class Imported(Answer):
     updated: tuple[str, ...]
     unchanged: int
     findings: tuple[Finding, ...]
+    notices: tuple[str, ...] = ()
 
     @property
     def exit(self) -> int:
@@ -90,7 +91,7 @@ class Imported(Answer):
 
     def lines(self) -> list[str]:
         """What was done, then the loss report: each kind with its count and its first lines."""
-        from .core.rules.importing import KINDS  # imported late: only an import needs it
+        from .core.rules.incoming import KINDS  # imported late: only an import needs it
 
         would = "would be " if self.dry_run else ""
         counts = f"{len(self.created)} {would}created, {len(self.updated)} {would}updated, {self.unchanged} left as is"
@@ -100,7 +101,7 @@ class Imported(Answer):
             lines += [f"{kind}: {len(told)} {meaning}", *told[:MAX_FINDINGS]] if told else []
             more = len(told) - MAX_FINDINGS
             lines += [f"… {more} more (--json lists all)"] if more > 0 else []
-        return [*lines, "Nothing was written."] if self.dry_run else lines
+        return [*lines, "Nothing was written."] if self.dry_run else [*lines, *self.notices]
 
 
 MAX_FINDINGS, MAX_TOLD = 8, 200

@@ -7,7 +7,7 @@ import os
 from ..config import open_board, open_for_trial
 from ..core.errors import Invalid, Unreadable
 from ..core.model import READ_ONLY_DIALECTS
-from ..core.rules.importing import KINDS, UNREADABLE, Finding
+from ..core.rules.incoming import KINDS, UNREADABLE, Finding
 from ..results import Imported
 from .importers import FORMATS, find_source, format_named, read_source
 
@@ -48,6 +48,7 @@ def import_board(location: Location, actor: Actor, *, path: str, format: str = "
         brought.updated,
         brought.unchanged,
         tuple(findings),
+        tuple(board.store.notices),
     )
 
 

@@ -7,78 +7,25 @@ have closed a ring.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import unicodedata
 
 from ..graph import finish_order, rings
-from ..model import COMPLETED, IN_PROGRESS, PENDING, Task, id_flaw, stored
+from ..model import COMPLETED, IN_PROGRESS, PENDING, Task, stored
 from ..record import Record
 from ..state import open_waits
 from ..view import Overlay
 from .change import event
 from .fitting import fit, shallow
+from .incoming import CONFLICT, CYCLIC, EARLY, FITTED, RELEASED, UNREADABLE, Brought, Finding, Incoming
+from .places import Places, digest, source_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from ..model import Actor
     from ..view import View
-
-UNREADABLE, SKIPPED, DUPLICATE, DANGLING, CYCLIC = "unreadable", "skipped", "duplicate", "dangling", "cyclic"
-CONFLICT, EARLY, RELEASED, GUESSED = "changed here", "early", "in progress", "guessed"
-FITTED, RENAMED, METADATA = "fitted", "renamed", "metadata"
-KINDS = {
-    UNREADABLE: "could not be read and are not imported",
-    SKIPPED: "are no tasks and are left out",
-    DUPLICATE: "stand there more than once",
-    DANGLING: "lead to a task that does not exist",
-    CYCLIC: "would close a ring; the edge is kept in metadata",
-    CONFLICT: "were changed here too, and stay as they are here",
-    EARLY: "are completed before what they wait for",
-    RELEASED: "are pending here, for nobody holds them",
-    GUESSED: "are not certain",
-    FITTED: "did not fit",
-    RENAMED: "have another id here",
-    METADATA: "have no field here and are kept in metadata",
-}
-"""What a loss report tells, in its order."""
-
-
-class Finding(Record):
-    """One line of a loss report. where: file and line in the source; kind: one of KINDS."""
-
-    kind: str
-    where: str
-    text: str
-
-
-class Incoming(Record):
-    """A task of another board in our fields; `blocked_by` and `parent` are ids of that board.
-
-    source: its id there, by which it is known again. task.id: the id it should have here. kept: what has no field here.
-    native: it comes from a board of ours, keeps its id, and is left alone where it exists.
-    """
-
-    source: str
-    task: Task
-    where: str
-    kept: dict[str, Any] = {}
-    native: bool = False
-
-
-class Brought(Record):
-    """What an import changes (or would), by the ids of the tasks, and the findings."""
-
-    put: tuple[Task, ...]
-    events: tuple[dict[str, Any], ...]
-    created: tuple[str, ...]
-    updated: tuple[str, ...]
-    unchanged: int
-    findings: tuple[Finding, ...]
-
 
 UNITS = {
     "subject": ("subject",),
@@ -116,7 +63,7 @@ def bring_in(
     findings: list[Finding] = []
     origin = {"format": format, **({"board": board} if board else {})}
     items = [fitted for item, now in zip(incoming, times, strict=True) if (fitted := _fitted(item, now, findings))]
-    places = _Places(view, items, origin, findings)
+    places = Places(view, items, origin, findings)
     arrivals = [_arrive(view.get(places.here[item.source]), item, origin, places, findings) for item in items]
     arrivals = [_dated(arrival, actor, now) for arrival, now in zip(arrivals, times, strict=False)]
     after = Overlay(view, [arrival.new for arrival in arrivals])
@@ -161,82 +108,6 @@ MAX_TASK = 512 * 1024
 """How large a task from elsewhere may be in its file, in bytes."""
 
 
-class _Places:
-    """Which id here each id of the source means: `here` for the tasks that come, `refer` for what they name."""
-
-    def __init__(self, view: View, items: Sequence[Incoming], origin: dict[str, str], findings: list[Finding]) -> None:
-        self._view, self._origin, self._findings = view, origin, findings
-        self._known = {name: task.id for task in view if (name := _source_id(task, origin))}
-        self._taken = {task.id.casefold() for task in view}  # ids become names of files, some of which ignore case
-        self._missing: dict[str, str] = {}
-        self.here: dict[str, str] = {}
-        self._taken |= {item.task.id.casefold() for item in items if item.native}
-        for item in items:
-            self.here[item.source] = found = self._place(item)
-            if found != item.task.id and item.source not in self._known:
-                findings.append(Finding(RENAMED, item.where, f"{item.source} is {found} here"))
-
-    def _place(self, item: Incoming) -> str:
-        if item.native:
-            return item.task.id
-        return self._known.get(item.source) or self._free(item.task.id, item.source)
-
-    def refer(self, name: str, item: Incoming) -> str:
-        """The id here of a task that another one names; one that is not there keeps a place of its own."""
-        if found := self.here.get(name) or self._known.get(name):
-            return found
-        if item.native and name in self._view:
-            return name
-        if name not in self._missing:
-            self._missing[name] = name if item.native else self._free(name, name)
-        found = self._missing[name]
-        # It still blocks, as a typo must not open a gate.
-        self._findings.append(Finding(DANGLING, item.where, f"{item.source} names {name}, which is not there"))
-        return found
-
-    def _free(self, wish: str, source: str) -> str:
-        """An id that no other task has: the one wished for, else one that is the same at every import."""
-        for candidate in _candidates(wish, self._origin["format"], digest([self._origin, source])):
-            standing = self._view.get(candidate)
-            # A file that cannot be read may hold this very task: no twin beside it.
-            if standing and (standing.flaw or _source_id(standing, self._origin) == source):
-                return candidate
-            if not standing and candidate.casefold() not in self._taken:
-                self._taken.add(candidate.casefold())
-                return candidate
-        raise AssertionError("candidates do not end")
-
-
-def _candidates(wish: str, format: str, mark: str) -> Iterator[str]:
-    if id_flaw(wish) is None and wish[0] not in ".-":
-        yield wish
-    slug = "".join(c if c.isalnum() or c in "._-" else "-" for c in unicodedata.normalize("NFC", wish))
-    slug = slug.strip("-.")[:MAX_SLUG].rstrip("-.") or "task"
-    for candidate in (slug, f"{format}-{slug}"):
-        if id_flaw(candidate) is None:
-            yield candidate
-    number = 1
-    while True:
-        yield f"{format}-{mark}-{number}"
-        number += 1
-
-
-MAX_SLUG = 40
-
-
-def _source_id(task: Task, origin: dict[str, str]) -> str | None:
-    """The id under which this source has the task, when it was imported from there."""
-    source = task.metadata.get("source")
-    if not isinstance(source, dict) or {name: source[name] for name in ("format", "board") if name in source} != origin:
-        return None
-    return source["id"] if isinstance(source.get("id"), str) else None
-
-
-def digest(value: Any) -> str:
-    """A short mark that is the same for the same value."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
-
-
 def _digest(task: Task, unit: str, dropped: dict[str, Any]) -> str:
     """The digest of some fields; an edge that was dropped counts as there."""
     if unit == "blockedBy":
@@ -247,7 +118,7 @@ def _digest(task: Task, unit: str, dropped: dict[str, Any]) -> str:
 
 
 def _arrive(
-    old: Task | None, item: Incoming, origin: dict[str, str], places: _Places, findings: list[Finding]
+    old: Task | None, item: Incoming, origin: dict[str, str], places: Places, findings: list[Finding]
 ) -> _Arrival:
     """The task under its id here: new, or what stands here with what was changed in the source alone."""
     new = item.task.replace(
@@ -259,7 +130,7 @@ def _arrive(
     seen = {unit: _digest(new, unit, {}) for unit in UNITS}
     if old is None:
         return _Arrival(item, None, new, seen=seen)
-    if item.native or not old.gated or old.flaw or _source_id(old, origin) != item.source:
+    if item.native or not old.gated or old.flaw or source_id(old, origin) != item.source:
         if old.flaw or stored(old) != stored(new):
             why = f"cannot be read: {old.flaw}" if old.flaw else "is on this board already, and differs"
             findings.append(Finding(CONFLICT, item.where, f"{old.id} {why}"))

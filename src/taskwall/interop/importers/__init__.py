@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from ...core.errors import Invalid
 from ...core.record import Record
-from ...core.rules.importing import SKIPPED, UNREADABLE, Finding
+from ...core.rules.incoming import SKIPPED, UNREADABLE, Finding
 from ...stores.files.dialects import NotATask, recognise
 from ...stores.files.disk import DISK, NotPlain
 from . import backlog, beads, checklist, folder, ours, taskmaster, taskwarrior, ticket

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ...core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, Task
-from ...core.rules.importing import GUESSED, Finding, Incoming
+from ...core.rules.incoming import GUESSED, Finding, Incoming
 from .source import STATUSES, Reading, as_list, as_priority, as_text, front_matters, keys, rest, times
 
 TYPE_CHECKING = False

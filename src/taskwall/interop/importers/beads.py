@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.model import COMPLETED, IN_PROGRESS, Task
-from ...core.rules.importing import DANGLING, GUESSED, SKIPPED
+from ...core.rules.incoming import DANGLING, GUESSED, SKIPPED
 from .source import (
     HOLD,
     STATUSES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...core.graph import natural
 from ...core.model import KEYS
-from ...core.rules.importing import GUESSED, SKIPPED, UNREADABLE, Incoming
+from ...core.rules.incoming import GUESSED, SKIPPED, UNREADABLE, Incoming
 from ...stores.files.dialects import BOOKKEEPING, NESTED, OUR_KEYS, OURS, NotATask, fits, utc_time
 from ...stores.files.dialects import read as read_task
 from .source import Reading, Unparsed, loads

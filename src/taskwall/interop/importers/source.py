@@ -9,7 +9,7 @@ from functools import cache
 
 from ...core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, Task
 from ...core.record import Record
-from ...core.rules.importing import DUPLICATE, GUESSED, METADATA, SKIPPED, UNREADABLE, Finding, Incoming
+from ...core.rules.incoming import DUPLICATE, GUESSED, METADATA, SKIPPED, UNREADABLE, Finding, Incoming
 from ...stores.files.dialects import utc_time
 from ...stores.files.patch import NotStrict, parse
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ...core.model import Task
-from ...core.rules.importing import GUESSED, SKIPPED, UNREADABLE
+from ...core.rules.incoming import GUESSED, SKIPPED, UNREADABLE
 from ...stores.files.dialects import utc_time
 from .source import STATUSES, Reading, Unparsed, as_priority, as_text, keys, loads, rest, sections
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.model import Task
-from ...core.rules.importing import SKIPPED, UNREADABLE
+from ...core.rules.incoming import SKIPPED, UNREADABLE
 from .source import (
     HOLD,
     STATUSES,
