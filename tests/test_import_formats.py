@@ -360,7 +360,7 @@ def test_a_task_list_of_claude_code(project):
         "subject": "one",
         "status": "in_progress",
         "owner": "sub",
-        "blocks": ["2"],
+        "blocks": ["2", "9"],
         "blockedBy": [],
         "activeForm": "Doing",
     }
@@ -377,6 +377,7 @@ def test_a_task_list_of_claude_code(project):
     assert (project.tasks["1"]["status"], project.tasks["2"]["blockedBy"]) == ("pending", ["1"])
     assert project.tasks["2"]["metadata"]["source"]["kept"] == {"metadata": {"k": 1}}
     assert told(answer, "guessed") == ["1.json:1: 2 waits for 1, which only `blocks` there says"]
+    assert told(answer, "dangling") == ["1.json:1: 1 blocks 9, which is not there; kept in metadata"]
     assert told(answer, "skipped") == ["3.json:1: not a task: it has no id and subject"]
     assert told(answer, "unreadable") == ["4.json:1: the file is empty"]
 

@@ -36,7 +36,7 @@ EXPECTED = {
     "tickets/ticket-self-latest": ("ticket", 37, {"metadata": 2}),
     "dialects/Qcode": ("tasks", 44, {"in progress": 6, "metadata": 1}),
     "dialects/haystack": ("tasks", 11, {"early": 2, "metadata": 1}),
-    "dialects/URrobot-agent": ("tasks", 10, {"metadata": 2}),
+    "dialects/URrobot-agent": ("tasks", 10, {"dangling": 1, "metadata": 3}),
     "dialects/float-epoch": ("tasks", 1, {}),
     "dialects/go-pilot": ("tasks", 5, {"in progress": 2, "metadata": 2}),
     "dialects/hx": ("tasks", 1, {}),

@@ -1,4 +1,4 @@
-"""The board in other formats: each a pure function from tasks to text."""
+"""The board in other formats: each a pure function from a view of it to text, without what cannot be read."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ import io
 import re
 
 from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, stored
+from ..core.view import age
 from ..envelope import dumps
 from ..render import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Any
 
     from ..core.model import Task
+    from ..core.view import View
 
 
-def jsonl(tasks: Sequence[Task]) -> str:
+def tasks_of(view: View) -> list[Task]:
+    """The tasks that can be read, by age."""
+    return sorted((task for task in view if not task.flaw), key=age)
+
+
+def jsonl(view: View) -> str:
     """Every task on a line, in the keys of a file of ours, keys of other programs after them: to import again."""
-    return "".join(f"{dumps(_line(task))}\n" for task in tasks)
+    return "".join(f"{dumps(_line(task))}\n" for task in tasks_of(view))
 
 
 def _line(task: Task) -> dict[str, Any]:
@@ -32,9 +39,9 @@ def _line(task: Task) -> dict[str, Any]:
 _BEADS_STATUS = {PENDING: "open", IN_PROGRESS: "in_progress", COMPLETED: "closed", CANCELLED: "closed"}
 
 
-def beads(tasks: Sequence[Task]) -> str:
+def beads(view: View) -> str:
     """Issues for beads, one a line: what it has no field for stands in the description."""
-    return "".join(f"{dumps(_issue(task))}\n" for task in tasks)
+    return "".join(f"{dumps(_issue(task))}\n" for task in tasks_of(view))
 
 
 def _issue(task: Task) -> dict[str, Any]:
@@ -82,8 +89,9 @@ def _told(task: Task) -> list[str]:
     return [f"{name}: {value}" for name, value in told if value]
 
 
-def markdown(tasks: Sequence[Task]) -> str:
+def markdown(view: View) -> str:
     """A checklist of all tasks, then a section for each."""
+    tasks = tasks_of(view)
     listed = [f"- {_BOX.get(task.status, '[ ]')} {_inline(task.subject)} (`{task.id}`)" for task in tasks]
     return safe(
         "\n".join(["# Tasks", "", *listed, *(line for task in tasks for line in _section(task))]) + "\n", lines=True
@@ -139,12 +147,12 @@ _COLUMNS: dict[str, Callable[[Task], object]] = {
 }
 
 
-def table(tasks: Sequence[Task]) -> str:
+def table(view: View) -> str:
     """Comma-separated values after RFC 4180, a task a row; no cell can be taken for a formula."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(_COLUMNS)
-    writer.writerows([_cell(value(task)) for value in _COLUMNS.values()] for task in tasks)
+    writer.writerows([_cell(value(task)) for value in _COLUMNS.values()] for task in tasks_of(view))
     return out.getvalue()
 
 
@@ -153,7 +161,7 @@ def _cell(value: object) -> str:
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
 
 
-EXPORTERS: dict[str, Callable[[Sequence[Task]], str]] = {
+EXPORTERS: dict[str, Callable[[View], str]] = {
     "jsonl": jsonl,
     "beads": beads,
     "markdown": markdown,

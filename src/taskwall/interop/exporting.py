@@ -6,11 +6,10 @@ import os
 import tempfile
 
 from ..core.errors import Invalid, Unwritable
-from ..core.view import age
 from ..render import near
 from ..results import Exported
 from ..stores.files.disk import DISK, Write, write_all
-from .exporters import EXPORTERS
+from .exporters import EXPORTERS, tasks_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,14 +24,14 @@ def export_board(board: Board, *, format: str = "jsonl", path: str = "-", force:
     exporter = EXPORTERS.get(format.lower())
     if exporter is None:
         raise Invalid(f"no format {format!r}", next=near(format, EXPORTERS))
-    tasks = sorted(board.store.read(), key=age)
-    readable = [task for task in tasks if not task.flaw]
-    left_out = tuple(task.flaw for task in tasks if task.flaw)
-    text = exporter(readable)
+    view = board.store.read()
+    left_out = tuple(sorted(task.flaw for task in view if task.flaw))
+    count = len(tasks_of(view))
+    text = exporter(view)
     if path == "-":
-        return Exported(format, None, len(readable), left_out, text)
+        return Exported(format, None, count, left_out, text)
     _write(os.path.abspath(os.path.expanduser(path)), text, force=force)
-    return Exported(format, path, len(readable), left_out)
+    return Exported(format, path, count, left_out)
 
 
 def _write(path: str, text: str, *, force: bool) -> None:

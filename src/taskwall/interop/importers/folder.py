@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...core.graph import natural
 from ...core.model import KEYS
-from ...core.rules.incoming import GUESSED, SKIPPED, UNREADABLE, Incoming
+from ...core.rules.incoming import DANGLING, GUESSED, SKIPPED, UNREADABLE
 from ...stores.files.dialects import BOOKKEEPING, NESTED, OUR_KEYS, OURS, NotATask, fits, utc_time
 from ...stores.files.dialects import read as read_task
 from .source import Reading, Unparsed, loads
@@ -88,17 +88,16 @@ _TIMES = {
 
 
 def _turn_around(reading: Reading) -> None:
-    """Edges that only the blocker's file names become edges of the tasks that wait."""
+    """Edges that only the blocker's file names become edges of the tasks that wait; to missing ones they are kept."""
     place = {item.source: number for number, item in reversed(list(enumerate(reading.items)))}
-    for item in list(reading.items):
+    for number, item in enumerate(reading.items):
         for name in item.task.blocks:
-            at = place.get(name)
-            if at is not None and item.source not in reading.items[at].task.blocked_by:
-                _add_blocker(reading.items, at, item.source)
+            if name not in place:
+                reading.tell(DANGLING, item.where, f"{item.source} blocks {name}, which is not there; kept in metadata")
+            elif item.source not in (waiter := reading.items[place[name]]).task.blocked_by:
+                task = waiter.task.replace(blocked_by=(*waiter.task.blocked_by, item.source))
+                reading.items[place[name]] = waiter.replace(task=task)
                 reading.tell(GUESSED, item.where, f"{name} waits for {item.source}, which only `blocks` there says")
-    reading.items = [item.replace(task=item.task.replace(blocks=())) for item in reading.items]
-
-
-def _add_blocker(items: list[Incoming], at: int, blocker: str) -> None:
-    task = items[at].task
-    items[at] = items[at].replace(task=task.replace(blocked_by=(*task.blocked_by, blocker)))
+        missing = [name for name in item.task.blocks if name not in place]
+        turned = reading.items[number].replace(kept=item.kept | ({"blocks": missing} if missing else {}))
+        reading.items[number] = turned.replace(task=turned.task.replace(blocks=()))
