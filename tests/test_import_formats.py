@@ -516,3 +516,28 @@ def test_a_format_of_which_a_folder_holds_nothing_is_refused(project):
 def test_a_line_of_equal_signs_is_no_conflict(project):
     answer = project.bring_text("todo.md", "Title\n=======\n\n- [ ] say <<<<<<< what\n")
     assert answer.created == ("say-what",)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("b.jsonl", lines(issue("1", description={"a": 1}, labels=[["x"]], priority="urgent", closed_at="soon", comments=["c"]))),
+        ("t.json", json.dumps({"tasks": [{"id": 1, "title": "t", "description": ["a"], "priority": "urgent", "status": "done"}]})),
+        ("w.json", json.dumps([warrior(1, priority="urgent", tags=[{}], end="soon", annotations=["c"])])),
+    ],
+)  # fmt: skip
+def test_a_value_of_another_kind_than_expected_is_kept(project, name, text):
+    given = json.loads(text)
+    record = (
+        given["tasks"][0]
+        if isinstance(given, dict) and "tasks" in given
+        else given[0]
+        if isinstance(given, list)
+        else given
+    )
+    project.bring_text(name, text)
+    (task,) = project.tasks.values()
+    kept = task["metadata"]["source"]["kept"]
+    for key in ("description", "labels", "tags", "priority", "closed_at", "end", "comments", "annotations"):
+        if key in record and not isinstance(record[key], str) or key in record and record[key] in ("urgent", "soon"):
+            assert kept[key] == record[key], key

@@ -17,7 +17,7 @@ HOME = SAMPLES.parent
 
 EXPECTED = {
     # source: format, tasks, and how many findings of a kind
-    "beads/organice.jsonl": ("beads", 23, {"early": 3, "metadata": 3}),
+    "beads/organice.jsonl": ("beads", 23, {"early": 3, "metadata": 4}),
     "beads/sonpoGPT-ja.jsonl": ("beads", 33, {"in progress": 1}),
     "beads/tbd.jsonl": ("beads", 265, {"in progress": 1, "metadata": 4}),
     "beads/vixens-2025-11-26.jsonl": ("beads", 767, {"in progress": 1, "metadata": 3}),

@@ -36,6 +36,9 @@ _USED = keys(
     "created_by updated_at closed_at close_reason deleted_at delete_reason dependencies"
 )
 
+_EITHER = {"closed_at": "deleted_at", "close_reason": "delete_reason"}
+"""Keys that have one field here; the second counts where the first is missing."""
+
 
 def read(texts: Sequence[Text]) -> Batch:
     """The issues of one or more files. A deleted one is cancelled, and nothing waits for it."""
@@ -59,10 +62,10 @@ def _add(reading: Reading, where: str, record: dict[str, Any], deleted: Containe
     kept = rest(record, _USED)
     if record.get("issue_type") == "task":
         del kept["issue_type"]
+    kept |= {name: record.get(name) for used, name in _EITHER.items() if record.get(used)}
     assignee = as_text(record.get("assignee"))
     if status.get("status") in (COMPLETED, IN_PROGRESS) and assignee:
         status["owner"] = kept.pop("assignee")
-    ended = "closed_at" if record.get("closed_at") else "deleted_at"
     edges, kept["dependencies"] = _edges(reading, where, source, record.get("dependencies"), deleted)
     task = Task(
         source,
@@ -79,7 +82,7 @@ def _add(reading: Reading, where: str, record: dict[str, Any], deleted: Containe
         **status,
         **edges,
         **as_priority(record.get("priority")),
-        **times(record, "created_at", "updated_at", ended),
+        **times(record, "created_at", "updated_at", "closed_at" if record.get("closed_at") else "deleted_at"),
     )
     reading.add(source, where, task, kept)
 

@@ -293,6 +293,24 @@ def keys(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-def rest(record: Mapping[str, Any], used: Container[str]) -> dict[str, Any]:
-    """The keys of a record that have no field here."""
-    return {key: value for key, value in record.items() if key not in used}
+def rest(record: Mapping[str, Any], used: Container[str], words: Mapping[str, int] = PRIORITIES) -> dict[str, Any]:
+    """What of a record has no field here: keys that are not used, and values of another kind than is read there."""
+    return {key: value for key, value in record.items() if key not in used or not _is_read(key, value, words)}
+
+
+_TIMES = keys("created_at updated_at closed_at deleted_at created created_date updated_date entry modified end")
+_LISTS: dict[str, Any] = {
+    **dict.fromkeys(("labels", "tags", "deps", "depends"), (str, int, float)),
+    **dict.fromkeys(("comments", "annotations"), dict),
+    **dict.fromkeys(("dependencies", "subtasks"), object),
+}
+
+
+def _is_read(key: str, value: Any, words: Mapping[str, int]) -> bool:
+    if key == "priority":
+        return bool(as_priority(value, words))
+    if key in _TIMES:
+        return utc_time(value) is not None
+    if key in _LISTS and isinstance(value, list):
+        return all(isinstance(item, _LISTS[key]) for item in value)
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)

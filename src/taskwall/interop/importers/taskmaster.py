@@ -70,7 +70,7 @@ class _Lines:
 
     def where(self, title: str) -> str:
         text = self._source.text
-        spellings = (json.dumps(title, ensure_ascii=False), json.dumps(title))
+        spellings = (json.dumps(title, ensure_ascii=False), json.dumps(title)) if title else ()
         at = next((at for spelling in spellings if (at := text.find(spelling, self._at)) >= 0), self._at)
         self._line += text.count("\n", self._at, at)
         self._at = at
@@ -119,9 +119,6 @@ class _Tag:
         if not word:
             self.reading.tell(GUESSED, where, f"{source} has no status: pending")
         kept = rest(task, _USED | _COPIED if parent else _USED)
-        priority = as_priority(task.get("priority"))
-        if not priority:
-            kept["priority"] = task.get("priority")
         drafted = Task(
             self.wish + number,
             as_text(task.get("title")),
@@ -135,7 +132,7 @@ class _Tag:
             labels=() if self.tag in MAIN_TAGS else (self.tag,),
             updated_at=utc_time(kept.pop("updatedAt", None)),
             **self.reading.status(word or "pending", STATUSES, where, source),
-            **priority,
+            **as_priority(task.get("priority")),
         )
         self.reading.add(source, where, drafted, kept)
 

@@ -90,4 +90,4 @@ def _add(reading: Reading, where: str, record: dict[str, Any]) -> None:
         **as_priority(record.get("priority"), _PRIORITIES),
         **times(record, "entry", "modified", "end"),
     )
-    reading.add(source, where, task, rest(record, _USED | ({"project"} if project else set())))
+    reading.add(source, where, task, rest(record, _USED | ({"project"} if project else set()), _PRIORITIES))
