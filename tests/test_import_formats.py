@@ -467,15 +467,19 @@ def test_sources_that_hold_no_board_are_refused_by_name_and_make_none(project):
     project.write("two.json", '{"tasks": []}\n{"tasks": []}\n')
     project.write("lone.md", "# only words\n")
     project.write("binary.json", b"\xff\xfe\x00")
+    project.write("none.json", '{"tasks": []}')
     for name in ("empty.json", "conflict.jsonl", "foreign.json", "two.json", "lone.md", "binary.json", "absent.json"):
         with pytest.raises(Refused, match=name):
             project.bring(project.folder / name)
     for name, text in (
         ("foreign.json", "another program's file"),
         ("two.json", "2: a second JSON document begins here"),
+        ("none.json", "no task in .*none.json"),
     ):
         with pytest.raises(Refused, match=text):
             project.bring(project.folder / name, "taskmaster")
+    with pytest.raises(Invalid, match="no task in .*lone.md"):
+        project.bring(project.folder / "lone.md", "checklist")
     with pytest.raises(Unreadable, match="git conflict markers"):
         project.bring(project.folder / "conflict.jsonl", "beads")
     assert not (project.here / ".tasks").exists()

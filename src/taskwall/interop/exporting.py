@@ -30,7 +30,7 @@ def export_board(board: Board, *, format: str = "jsonl", path: str = "-", force:
     text = exporter(view)
     if path == "-":
         return Exported(format, None, count, left_out, text)
-    _write(os.path.abspath(os.path.expanduser(path)), text, force=force)
+    _write(os.path.abspath(path), text, force=force)
     return Exported(format, path, count, left_out)
 
 

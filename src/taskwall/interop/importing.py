@@ -25,13 +25,13 @@ MAX_TOLD = 10
 def import_board(location: Location, actor: Actor, *, path: str, format: str = "", dry_run: bool = False) -> Imported:
     """Bring the tasks that lie at a path onto the board, all or none. dry_run: only say what would happen.
 
-    Raises Invalid when it is not certain what lies there, Unreadable when nothing of it could be read.
+    Raises Invalid when it is not certain what lies there or no task does, Unreadable when none could be read.
     """
     source = find_source(path, format_named(format) if format else None, location.path)
     batch = read_source(source)
     if source.path == location.path:
         batch = _read_only(batch)
-    if not batch.items and batch.findings:
+    if not batch.items:
         raise _nothing_read(path, source, batch)
     # Read first: where nothing is imported, no board is made.
     board = open_for_trial(location, actor) if dry_run else open_board(location, actor, make=True)
@@ -59,20 +59,26 @@ def _read_only(batch: Batch) -> Batch:
 
 def _name_of(path: str, root: str) -> str:
     """What a board is called whose ids mean nothing elsewhere: its path in the project, else the end of its path."""
-    inner = os.path.relpath(path, os.path.realpath(root)).replace(os.sep, "/")
-    return "/".join(path.replace(os.sep, "/").split("/")[-4:]) if inner.startswith("../") else inner
+    root = os.path.realpath(root)
+    inside = path.startswith(os.path.join(root, ""))
+    parts = os.path.relpath(path, root).split(os.sep) if inside else path.split(os.sep)[-OUTER_PARTS:]
+    return "/".join(parts)
+
+
+OUTER_PARTS = 4
+"""How much of a path names a board outside of the project: `shop/.taskmaster/tasks/tasks.json`."""
 
 
 def _nothing_read(path: str, source: Source, batch: Batch) -> Invalid | Unreadable:
     broken = any(finding.kind == UNREADABLE for finding in batch.findings)
     more = len(batch.findings) - MAX_TOLD
     return (Unreadable if broken else Invalid)(
-        f"nothing in {path} could be read as a board of the format {source.form.name}; nothing was imported",
-        lines=(*map(told, batch.findings[:MAX_TOLD]), *([f"… {more} more"] if more > 0 else [])),
+        f"no task in {path} could be read as one of the format {source.form.name}; nothing was imported",
+        lines=(*map(_told, batch.findings[:MAX_TOLD]), *([f"… {more} more"] if more > 0 else [])),
         next=f"mend it, or name another file or format: {', '.join(FORMATS)}",
     )
 
 
-def told(finding: Finding) -> str:
+def _told(finding: Finding) -> str:
     """A finding on one line."""
     return f"- {finding.where}: {finding.text}"
