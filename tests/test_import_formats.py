@@ -343,8 +343,10 @@ def test_tickets(project):
     text = "---\nid: t-1\nstatus: closed\ndeps: [t-2]\nlinks: [t-9]\ncreated: 2026-01-26T06:43:41Z\ntype: bug\npriority: 0\n"
     text += "assignee: Ann B\nparent: t-2\ntags: [x]\n---\n# The title\n\nbody\n\n## Notes\n\n**2026-01-26T06:45:59Z**\n\n## Why\n\nso\n"
     project.write(".tickets/t-1.md", text)
-    project.write(".tickets/t-2.md", "---\nid: t-2\nstatus: open\ndeps: []\n---\n# Two\n")
+    project.write(".tickets/t-2.md", "---\nid: t-2\nstatus: open\ndeps: []\nparent: null\nassignee: ~\n---\n# Two\n")
     project.bring(project.folder)
+    assert "parent" not in project.tasks["t-2"]
+    assert "kept" not in project.tasks["t-2"]["metadata"]["source"]
     task = project.tasks["t-1"]
     assert (task["subject"], task["description"], task["owner"]) == ("The title", "body", "Ann B")
     assert task["notes"] == [{"at": "2026-01-26T06:45:59.000000Z", "by": "import", "text": "## Why\n\nso"}]

@@ -6,7 +6,8 @@ import re
 
 from ...core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, Task
 from ...core.rules.incoming import GUESSED, Finding, Incoming
-from .source import STATUSES, Reading, as_list, as_priority, as_text, front_matters, keys, rest, times
+from .front import front_matters
+from .source import STATUSES, Reading, as_list, as_priority, as_text, keys, rest, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,11 +1,10 @@
-"""What every reader of another program's board has at hand: texts, strict JSON, front matter, drafts and findings."""
+"""What every reader of another program's board has at hand: texts, strict JSON, values, drafts and findings."""
 
 from __future__ import annotations
 
 import json
 import re
 from contextlib import suppress
-from functools import cache
 
 from ...core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, Task
 from ...core.record import Record
@@ -178,81 +177,8 @@ def json_lines(reading: Reading, source: Text) -> Iterator[tuple[str, dict[str, 
             reading.tell(SKIPPED, where, f"a {type(value).__name__}, not an object")
 
 
-def front_matters(reading: Reading, texts: Iterable[Text]) -> Iterator[tuple[Text, str, dict[str, Any], str]]:
-    """Each Markdown file with front matter: the file, where that stands, its fields, the body below it."""
-    for source in texts:
-        reading.records += 1
-        where = f"{source.name}:1"
-        match = _FRONT_MATTER.match(source.text)
-        if not match:
-            reading.tell(SKIPPED, where, "no front matter")
-            continue
-        try:
-            fields, mended = _fields(match[1])
-        except Unparsed as flaw:
-            reading.tell(UNREADABLE, f"{source.name}:{flaw.line}", str(flaw))
-            continue
-        if mended:
-            reading.tell(GUESSED, where, "its front matter is invalid YAML; read with `@name` as text")
-        if as_text(fields.get("id")) and as_text(fields.get("status")):
-            yield source, where, fields, source.text[match.end() :]
-        else:
-            reading.tell(SKIPPED, where, "no id and status")
-
-
-_FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?)\n---[ \t]*(?:\r?\n|$)", re.DOTALL)
-
-
-def _fields(text: str) -> tuple[dict[str, Any], bool]:
-    """The fields in front matter, and whether it had to be mended: `@name` is written, which YAML keeps for itself.
-
-    Every scalar is text: `1.10` and `007` are ids here, no numbers.
-    """
-    try:
-        found, mended = _yaml(text), False
-    except Unparsed:
-        names = re.sub(r"(?m)^([\w-]+:[ \t]+|[ \t]*-[ \t]+)(@[^\n]*)$", _quoted, text)
-        found, mended = _yaml(re.sub(r"([\[,][ \t]*)(@[^\s,\]]+)", _quoted, names)), True
-    if not isinstance(found, dict):
-        raise Unparsed("its front matter is no list of fields")
-    return found, mended
-
-
-def _quoted(match: re.Match[str]) -> str:
-    return match[1] + "'" + match[2].strip().replace("'", "''") + "'"
-
-
-def _yaml(text: str) -> Any:
-    import yaml  # imported late: only an import needs it
-
-    try:
-        return yaml.load(text, _loader())  # noqa: S506 - a base loader makes nothing but text, lists and dicts
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise Unparsed(f"invalid YAML: {getattr(error, 'problem', error)}", mark.line + 2 if mark else 1) from None
-    except (RecursionError, ValueError) as error:
-        raise Unparsed(f"invalid YAML: {error}") from None
-
-
-@cache
-def _loader() -> type:
-    import yaml
-
-    class Plain(yaml.BaseLoader):
-        """Reads no aliases: a few lines of them can stand for a gigabyte."""
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.YAMLError("aliases are not read")
-            return super().compose_node(parent, index)
-
-    return Plain
-
-
 def as_text(value: Any) -> str:
     """Text as it is, a number in its digits, nothing for anything else."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(int(value) if value == int(value) else value)
     return value if isinstance(value, str) else ""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from ...core.model import COMPLETED, IN_PROGRESS, Task
-from .source import STATUSES, Reading, as_list, as_note, as_priority, as_text, front_matters, keys, rest, times
+from .front import front_matters
+from .source import STATUSES, Reading, as_list, as_note, as_priority, as_text, keys, rest, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
