@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .core.rules import Change, Draft, Edit
+    from .core.rules.incoming import Brought, Incoming
     from .core.view import View
     from .stores.base import Store, Txn
 
@@ -102,6 +103,21 @@ class Board:
             return Created(
                 rows(txn, tasks), tuple(t.id for t in tasks if t.id not in made), (*change.notices, *self._recovered())
             )
+
+    def bring_in(self, incoming: Sequence[Incoming], *, format: str, board: str, dry_run: bool = False) -> Brought:
+        """Create or update the tasks of another board, all or none. dry_run: say what would happen."""
+        from .core.rules.importing import bring_in  # imported late: no other verb needs it
+
+        start = self._clock()
+        times = [timestamp(start + 1000 * n) for n in range(len(incoming))]
+        if dry_run:
+            return bring_in(self.store.read(), self.actor, incoming, times, format=format, board=board)
+        with self.store.write() as txn:
+            brought = bring_in(txn, self.actor, incoming, times, format=format, board=board)
+            for task in brought.put:
+                txn.put(task)
+            txn.log += brought.events
+            return brought
 
     def update(self, name: str, edit: Edit) -> Changed:
         """Change fields, notes, metadata, edges."""

@@ -263,6 +263,13 @@ _SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
+def open_for_trial(location: Location, actor: Actor) -> Board:
+    """The board at a location, to ask what would happen; an empty one in memory where there is none."""
+    from .stores.memory import MemoryStore  # imported late: no other command needs it
+
+    return open_board(location, actor) if location.exists else Board(MemoryStore(), actor, root=location.root)
+
+
 def open_board(location: Location, actor: Actor, *, make: bool = False, beats: bool = False) -> Board:
     """The board at a location, for one actor. Raises Invalid when there is none and it is not to be made.
 

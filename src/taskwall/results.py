@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .core.model import Actor, Task
+    from .core.rules.incoming import Finding
     from .core.state import Reason
     from .core.view import View
 
@@ -68,6 +69,62 @@ class Created(Answer):
     rows: tuple[Row, ...]
     already: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+
+
+class Imported(Answer):
+    """What an import did, or would do (dry_run), and its loss report. records: how many the source has."""
+
+    format: str
+    source: str
+    dry_run: bool
+    records: int
+    created: tuple[str, ...]
+    updated: tuple[str, ...]
+    unchanged: int
+    findings: tuple[Finding, ...]
+    notices: tuple[str, ...] = ()
+
+    @property
+    def exit(self) -> int:
+        """What could not be read is no reason to leave the rest, but whoever removes the source must hear of it."""
+        return EXITS["unreadable"] if any(finding.kind == "unreadable" for finding in self.findings) else 0
+
+    def lines(self) -> list[str]:
+        """What was done, then the loss report: each kind with its count and its first lines."""
+        from .core.rules.incoming import KINDS  # imported late: only an import needs it
+
+        would = "would be " if self.dry_run else ""
+        counts = f"{len(self.created)} {would}created, {len(self.updated)} {would}updated, {self.unchanged} left as is"
+        lines = [f"{self.format}: {self.records} read from {self.source}: {counts}"]
+        for kind, meaning in KINDS.items():
+            told = [f"- {f.where}: {f.text[:MAX_TOLD]}" for f in self.findings if f.kind == kind]
+            lines += [f"{kind}: {len(told)} {meaning}", *told[:MAX_FINDINGS]] if told else []
+            more = len(told) - MAX_FINDINGS
+            lines += [f"… {more} more (--json lists all)"] if more > 0 else []
+        return [*lines, "Nothing was written."] if self.dry_run else [*lines, *self.notices]
+
+
+MAX_FINDINGS, MAX_TOLD = 8, 200
+"""How many findings of a kind are shown, and how many characters of each."""
+
+
+class Exported(Answer):
+    """What was exported: into a file, or as text. left_out: why files that cannot be read are not in it."""
+
+    format: str
+    path: str | None
+    tasks: int
+    left_out: tuple[str, ...] = ()
+    text: str = ""
+
+    @property
+    def exit(self) -> int:
+        return EXITS["unreadable"] if self.left_out else 0
+
+    def lines(self) -> list[str]:
+        """What was written where, and what was not."""
+        told = [f"Exported {self.tasks} task{'s' * (self.tasks != 1)} to {self.path}"] if self.path else []
+        return told + [f"left out, for it cannot be read: {flaw}" for flaw in self.left_out]
 
 
 class Released(Answer):

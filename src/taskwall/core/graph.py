@@ -68,6 +68,25 @@ def rings(starts: Iterable[str], edges: Edges) -> Iterator[list[str]]:
                         yield members
 
 
+def finish_order(starts: Iterable[str], edges: Edges) -> dict[str, int]:
+    """When a depth-first walk leaves each node reachable from `starts`; an edge to one left no earlier is in a ring."""
+    left: dict[str, int] = {}
+    seen: set[str] = set()
+    for root in starts:
+        walk = [] if root in seen else [(root, iter(edges(root)))]
+        seen.add(root)
+        while walk:
+            node, rest = walk[-1]
+            after = next((i for i in rest if i not in seen), None)
+            if after is None:
+                left[node] = len(left)
+                walk.pop()
+            else:
+                seen.add(after)
+                walk.append((after, iter(edges(after))))
+    return left
+
+
 def longest_chains(behind: Mapping[str, Sequence[str]]) -> dict[str, int]:
     """How many nodes the longest chain behind each node has, given the nodes directly behind each.
 

@@ -3,7 +3,8 @@
 No clock, disk, lock or print. A refusal is raised before anything is returned, so a refused request changes nothing.
 
 making: create, update · claiming: claim, complete, release, heartbeat · deciding: ask, answer, hold, resume ·
-ending: cancel, reopen · change: what they return and what they share
+ending: cancel, reopen · change: what they return and what they share · importing: bring_in, with incoming, places and
+fitting; loaded by who asks for it
 """
 
 from .change import Change, require_current

@@ -268,6 +268,29 @@ COMMANDS = {
         Command("init", "", doc="Make a board here, at the root of the repository. Touches nothing else."),
         Command("where", "", doc="Say which board is in use and why, and who acts."),
         Command(
+            "import",
+            "",
+            (
+                Argument(
+                    "[FORMAT]", "format", doc="beads, taskmaster, backlog, taskwarrior, ticket, tasks, checklist, jsonl"
+                ),
+                Argument("PATH", "path", doc="the board of another program, or a project that holds one"),
+                Argument("--dry-run", "dry_run", "flag", "say what would happen; write nothing"),
+            ),
+            doc="Bring the tasks of another program here, all or none, with a report of what had no place. "
+            "Again, it updates what was not changed here.",
+        ),
+        Command(
+            "export",
+            "",
+            (
+                Argument("[FORMAT]", "format", doc="jsonl (all of it, to import again), beads, markdown or csv"),
+                Argument("-o --output", "path", doc="a new file; - for standard output"),
+                Argument("--force", "force", "flag", "the file may exist, and is replaced"),
+            ),
+            doc="Print the whole board in another format.",
+        ),
+        Command(
             "selftest",
             "",
             doc="Try for half a minute whether a board is safe on this file system; leaves nothing behind.",

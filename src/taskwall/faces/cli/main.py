@@ -309,6 +309,27 @@ def _prime(_: Command, args: Namespace) -> int:
     return 0
 
 
+def _import(command: Command, args: Namespace) -> int:
+    from ...interop.importing import import_board
+
+    answer = import_board(_located(args), config.find_actor(args.actor, os.environ), **command.values(args))
+    _print(answer, args)
+    return answer.exit
+
+
+def _export(command: Command, args: Namespace) -> int:
+    from ...interop.exporting import export_board
+
+    board = config.open_board(_located(args), config.find_actor(args.actor, os.environ))
+    answer = export_board(board, **command.values(args))
+    if answer.path or args.json:
+        _print(answer, args)
+    else:
+        sys.stdout.write(answer.text)
+        print(render.text(answer), end="\n" if answer.left_out else "", file=sys.stderr)
+    return answer.exit
+
+
 def _completion(_: Command, args: Namespace) -> int:
     import shtab
 
@@ -321,6 +342,8 @@ def _completion(_: Command, args: Namespace) -> int:
 _OWN: dict[str, Callable[[Command, Namespace], int]] = {
     "init": _place,
     "where": _place,
+    "import": _import,
+    "export": _export,
     "selftest": _selftest,
     "setup": _setup,
     "agent": _agent,

@@ -119,7 +119,7 @@ def read(raw: Mapping[str, Any]) -> Task:
         elif value is not None and KEYS[key] not in fields and (dialect.name == OURS or key not in BOOKKEEPING):
             fields |= reader.field(key, KEYS[key])
     if dialect.name != OURS:
-        fields["created_at"] = _time(source.get("createdAt", source.get("created_at")))
+        fields["created_at"] = utc_time(source.get("createdAt", source.get("created_at")))
     oddities = _oddities(fields["id"], fields["status"], fields.get("owner"), fields["blocked_by"])
     return Task(**fields, extra=extra, notices=(*reader.notices, *oddities))
 
@@ -232,7 +232,7 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _time(value: Any) -> str | None:
+def utc_time(value: Any) -> str | None:
     """A time of any kind seen in the wild as RFC 3339 UTC: ISO text, naive text (taken as UTC), seconds since 1970."""
     from datetime import UTC, datetime  # imported late: only files of other programs need it
 

@@ -1,0 +1,63 @@
+"""What comes from another board, and the words of the loss report at the end of an import."""
+
+from __future__ import annotations
+
+from ..record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..model import Task
+
+UNREADABLE, SKIPPED, DUPLICATE, DANGLING, CYCLIC = "unreadable", "skipped", "duplicate", "dangling", "cyclic"
+CONFLICT, EARLY, RELEASED, GUESSED = "changed here", "early", "in progress", "guessed"
+FITTED, RENAMED, METADATA = "fitted", "renamed", "metadata"
+KINDS = {
+    UNREADABLE: "could not be read and are not imported",
+    SKIPPED: "are no tasks and are left out",
+    DUPLICATE: "stand there more than once",
+    DANGLING: "lead to a task that does not exist",
+    CYCLIC: "would close a ring; the edge is kept in metadata",
+    CONFLICT: "were changed here too, and stay as they are here",
+    EARLY: "are completed before what they wait for",
+    RELEASED: "are pending here, for nobody holds them",
+    GUESSED: "are not certain",
+    FITTED: "did not fit",
+    RENAMED: "have another id here",
+    METADATA: "have no field here and are kept in metadata",
+}
+"""What a loss report tells, in its order."""
+
+
+class Finding(Record):
+    """One line of a loss report. where: file and line in the source; kind: one of KINDS."""
+
+    kind: str
+    where: str
+    text: str
+
+
+class Incoming(Record):
+    """A task of another board in our fields; `blocked_by` and `parent` are ids of that board.
+
+    source: its id there, by which it is known again. task.id: the id it should have here. kept: what has no field here.
+    native: it comes from a board of ours, keeps its id, and is left alone where it exists.
+    """
+
+    source: str
+    task: Task
+    where: str
+    kept: dict[str, Any] = {}
+    native: bool = False
+
+
+class Brought(Record):
+    """What an import changes (or would), by the ids of the tasks, and the findings."""
+
+    put: tuple[Task, ...]
+    events: tuple[dict[str, Any], ...]
+    created: tuple[str, ...]
+    updated: tuple[str, ...]
+    unchanged: int
+    findings: tuple[Finding, ...]

@@ -1,0 +1,48 @@
+"""The export of a board: its tasks by age in one of the formats, as text or into a file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+from ..core.errors import Invalid, Unwritable
+from ..render import near
+from ..results import Exported
+from ..stores.files.disk import DISK, Write, write_all
+from .exporters import EXPORTERS, tasks_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..board import Board
+
+
+def export_board(board: Board, *, format: str = "jsonl", path: str = "-", force: bool = False) -> Exported:
+    """The whole board; `-` for the text itself, else a file that appears whole. force: it may replace one.
+
+    Raises Invalid, Unwritable.
+    """
+    exporter = EXPORTERS.get(format.lower())
+    if exporter is None:
+        raise Invalid(f"no format {format!r}", next=near(format, EXPORTERS))
+    view = board.store.read()
+    left_out = tuple(sorted(task.flaw for task in view if task.flaw))
+    count = len(tasks_of(view))
+    text = exporter(view)
+    if path == "-":
+        return Exported(format, None, count, left_out, text)
+    _write(os.path.abspath(path), text, force=force)
+    return Exported(format, path, count, left_out)
+
+
+def _write(path: str, text: str, *, force: bool) -> None:
+    folder = os.path.dirname(path)
+    try:
+        # On the same file system, and nobody else's names are in it.
+        with tempfile.TemporaryDirectory(prefix=".taskwall-", dir=folder) as scratch:
+            write_all(DISK, [Write(path, text, exclusive=not force)], scratch, durable=True)
+    except FileExistsError:
+        raise Invalid(f"{path} exists already", next="name a new file") from None
+    except OSError as error:
+        raise Unwritable(
+            f"{path} cannot be written: {error.strerror}", next="name a file in a folder of yours"
+        ) from None

@@ -1,0 +1,20 @@
+"""Our own JSON Lines, as `taskwall export` writes them: a task a line, in the keys of its file."""
+
+from __future__ import annotations
+
+from .folder import add_object
+from .source import Reading, json_lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .source import Batch, Text
+
+
+def read(texts: Sequence[Text]) -> Batch:
+    """The tasks of one or more files."""
+    reading = Reading()
+    for where, raw in (found for source in texts for found in json_lines(reading, source)):
+        add_object(reading, raw, where)
+    return reading.batch()
