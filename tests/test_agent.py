@@ -649,7 +649,9 @@ def test_a_call_is_echoed_with_its_task_first_and_never_cut_here():
 def test_schemas_keep_to_the_dialect_that_every_client_accepts(tmp_path):
     board = board_of(tmp_path)
     workspace = Workspace(str(tmp_path), str(tmp_path), str(tmp_path))
-    offered = Toolbox(board, workspace, Consent(always=True, ask=None), RunLog.start(str(tmp_path), "run", {})).schemas()
+    offered = Toolbox(
+        board, workspace, Consent(always=True, ask=None), RunLog.start(str(tmp_path), "run", {})
+    ).schemas()
     own = ["bash", "job", "read_file", "write_file", "edit_file", "todo_write"]
     assert [t["name"] for t in offered] == [*own, *(t["name"] for t in registry.tools())]
     for tool in offered:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 
-from .http import Wire
 from .models import Answer
+from .wire import Wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from .messages import Message
@@ -69,10 +69,15 @@ def _said(message: Message, name: str) -> list[Block]:
     if message.get("blocks") and message.get("from") == name:
         # The ids are those that the results name: missing and repeated ones were replaced.
         ids = iter([_id(call["id"]) for call in calls])
-        return [{**block, "id": next(ids)} if block.get("type") == "tool_use" else block for block in message["blocks"]]
+        return [_sound(block, ids) if block.get("type") == "tool_use" else block for block in message["blocks"]]
     text = message.get("content") or ""
     words: list[Block] = [{"type": "text", "text": text}] if isinstance(text, str) and text.strip() else []
     return words + [_use(call) for call in calls]
+
+
+def _sound(use: Block, ids: Iterator[str]) -> Block:
+    given = use.get("input")
+    return {**use, "id": next(ids), "input": given if isinstance(given, dict) else {}}
 
 
 def _use(call: dict[str, Any]) -> Block:

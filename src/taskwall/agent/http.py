@@ -10,39 +10,15 @@ import json
 import re
 import time
 
-from ..core.record import Record
 from .models import ModelError, Transient, fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Protocol
+    from typing import Any
 
     from .messages import Message
     from .models import Answer, Endpoint
-
-    class Assembly(Protocol):
-        """An answer that comes in pieces."""
-
-        def add(self, event: dict[str, Any]) -> str:
-            """Take one event; the words in it, to be shown at once."""
-
-        def answer(self) -> Answer:
-            """What has come. Raises ValueError when that is nothing."""
-
-
-class Wire(Record):
-    """A protocol. sdk: its module. create: the SDK's function that sends a request and lets us read the response.
-
-    request: the body for a model's name, a conversation and tools. whole: the answer in a body that did not stream.
-    """
-
-    sdk: Any
-    create: Callable[..., Any]
-    request: Callable[[str, str, Sequence[Message], Sequence[dict[str, Any]]], dict[str, Any]]
-    assembly: Callable[[], Assembly]
-    whole: Callable[[Any], Answer]
-    streaming: dict[str, Any]
 
 
 CONNECT, SILENCE = 10.0, 600.0

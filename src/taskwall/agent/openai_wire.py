@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from .http import Wire
 from .models import Answer
+from .wire import Wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
