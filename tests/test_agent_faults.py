@@ -47,7 +47,7 @@ def surroundings(monkeypatch, tmp_path):
     (tmp_path / ".tasks" / "board.toml").write_text('durability = "fast"')
 
 
-@pytest.fixture(params=WIRES)
+@pytest.fixture(params=[pytest.param(w, marks=[pytest.mark.slow] if "whole" in w else []) for w in WIRES])
 def wire(request):
     return request.param
 
@@ -321,6 +321,7 @@ def test_the_same_call_again_and_again_ends_the_run(play, capsys):
 # 7: asking again, or not
 
 
+@pytest.mark.parametrize("wire", ["openai-stream", "anthropic-whole"])
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
 def test_what_may_pass_is_asked_again(play, capsys, status):
     ended, requests = play(refuse(status, "not now", retry_after="0"), say("done"))
@@ -328,6 +329,7 @@ def test_what_may_pass_is_asked_again(play, capsys, status):
     assert f"answered {status}: not now" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("wire", ["openai-whole", "anthropic-stream"])
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 422])
 def test_what_will_not_pass_gives_the_task_back_with_the_reason(play, tmp_path, status):
     assert play(*claimed(refuse(status, "no such thing")))[0] == 9

@@ -48,7 +48,8 @@ class OneTask(Claims):
         return super().lost()
 
     def unfinished(self) -> str:
-        """While the task is held, a run that says that it is finished is not."""
+        """While the task is held, a run that says that it is finished is not. Raises Ended like `lost`."""
+        self.lost()
         held = any(task.id == self.id for task in self.board.store.read().held_by(self.board.actor))
         return STILL_YOURS.format(task=self.id) if held else ""
 

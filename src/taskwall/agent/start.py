@@ -120,7 +120,7 @@ class Run:
         """Do the work and, however it ends, give back what is held and say so. Returns how it ended."""
         log, screen = self.log, self.screen
         if screen.terminal:
-            screen.note(f"{models[0].name}, as {self.board.actor.name}, run {log.id}")
+            screen.note(f"{models[0].name}, run {log.id}")
         ended = Ended(FAILED, "it broke off")
         try:
             ended = self.work(Patient(models, screen.note))
