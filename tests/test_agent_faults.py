@@ -106,6 +106,7 @@ def assert_released(folder, why):
         'Sure.\n```json\n{"name": "create_task", "arguments": {"subject": "wire the house"}}\n```\nDone.',
         '```\n[{"name": "create_task", "parameters": {"subject": "wire the house"}}]\n```',
         '<tool_call>\n{"name": "create_task", "arguments": "{\\"subject\\": \\"wire the house\\"}"}\n</tool_call>',
+        '<think>So {"name": "x"}, hm.</think>\n{"name": "create_task", "arguments": {"subject": "wire the house"}}',
         '<tool_call>{"function": {"name": "create_task", "arguments": {"subject": "wire the house"}}}',
     ],
 )
@@ -123,6 +124,7 @@ def test_calls_written_as_text_are_carried_out(play, tmp_path, text):
         '```json\n{"name": "create_task"}\n```',
         '```json\n{"subject": "create_task"}\n```',
         "```json\n[1, 2]\n```",
+        "[[" * 50_000,
     ],
 )
 def test_json_that_is_no_call_of_a_known_tool_is_an_answer_in_words(play, tmp_path, text):
@@ -432,29 +434,24 @@ def http(url, model="scripted", wire="openai"):
     return HTTPModel(Place(url, "key", model, wire))
 
 
-def test_an_endpoint_that_never_stops_talking_is_stopped():
+@pytest.mark.parametrize("line", [f"data: {json.dumps(delta(content='bla '))}", ": still here"])
+def test_an_endpoint_that_never_comes_to_an_end_is_stopped(line):
     over = threading.Event()
-
-    def chatter():
-        while not over.is_set():
-            yield delta(content="bla ")
-
-    with Endpoint([{"_events": chatter()}]) as model, pytest.raises(Transient, match="time was over"):
-        model.respond = lambda handler, _: endless(handler, over)
+    with Endpoint([]) as model, pytest.raises(Transient, match="time was over"):
+        model.respond = lambda handler, _: endless(handler, line, over)
         http(model.url).answer(
             [{"role": "user", "content": "x"}], [], deadline=time.monotonic() + 0.3, say=lambda _: None
         )
     over.set()
 
 
-def endless(handler, over):
+def endless(handler, line, over):
     handler.send_response(200)
     handler.send_header("Content-Type", "text/event-stream")
     handler.end_headers()
-    line = f"data: {json.dumps(delta(content='bla '))}\n\n".encode()
     try:
         while not over.wait(0.01):
-            handler.wfile.write(line)
+            handler.wfile.write(f"{line}\n\n".encode())
     except ConnectionError:
         pass
     handler.close_connection = True

@@ -76,16 +76,18 @@ class HTTPModel:
                 whole = json.loads(response.read())
                 self._require_sound(whole)
                 return self._wire.whole(whole)
-            return self._assembled(response.iter_lines(), deadline, say)
+            assembly = self._wire.assembly()
+            for event in events(self._timely(response.iter_lines(), deadline)):
+                self._require_sound(event)
+                say(assembly.add(event))
+            return assembly.answer()
 
-    def _assembled(self, lines: Iterator[str], deadline: float, say: Callable[[str], None]) -> Answer:
-        assembly = self._wire.assembly()
-        for event in events(lines):
-            self._require_sound(event)
-            say(assembly.add(event))
+    def _timely(self, lines: Iterator[str], deadline: float) -> Iterator[str]:
+        """The lines until the deadline: a stream may keep silence from being noticed for ever. Raises Transient."""
+        for line in lines:
             if time.monotonic() > deadline:
                 raise Transient(f"{self.name} was still answering when its time was over")
-        return assembly.answer()
+            yield line
 
     def _require_sound(self, body: Any) -> None:
         """Raises the error that a body with status 200 holds."""

@@ -118,7 +118,7 @@ class Agent:
         if calls:
             self.log.add(message)
             self.continued = 0
-            self.nudges.discard(NUDGE)
+            self.nudges.clear()
             return calls
         raise self.without_calls(answer, message, text)
 

@@ -124,38 +124,31 @@ def unwrapped(arguments: Any) -> Any:
 # Calls as text, from models that were not taught the protocol
 
 _TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
-_FENCED = re.compile(r"```(?:json|tool_call|tool_code)?\s*\n(.*?)```", re.DOTALL)
+_FENCED = re.compile(r"```(?:json|tool_call|tool_code)?\s*(.*?)```", re.DOTALL)
+_ALONE = re.compile(r"\A(?:.*</think>)?(.*)\Z", re.DOTALL)
 _ARGUMENTS = ("arguments", "parameters", "input")
 
 
 def written_calls(text: str, known: Collection[str]) -> tuple[str, list[dict[str, Any]]]:
     """What is left of a text without the calls in it, and these in the shape of native ones.
 
-    `<tool_call>…</tool_call>`, fenced JSON, or JSON alone: `{"name": …, "arguments": …}` or a list of those. Only tags
+    `<tool_call>…</tool_call>`, fenced JSON, or JSON alone: `{"name": …, "arguments": …}`, several, or a list. Only tags
     say for sure that a call is meant; other JSON must name a known tool.
     """
-    if not known:
-        return text, []
-    for pattern in (_TAGGED, _FENCED):
-        found = [(match, _written(match[1], known, sure=pattern is _TAGGED)) for match in pattern.finditer(text)]
-        if any(calls for _, calls in found):
-            rest = text
-            for match, calls in found:
-                rest = rest.replace(match[0], "") if calls else rest
-            return rest.strip(), [call for _, calls in found for call in calls]
-    calls = _written(text, known, sure=False)
-    return ("", calls) if calls else (text, [])
+    for pattern in (_TAGGED, _FENCED, _ALONE):
+        found = [(match[0], _written(match[1], known, sure=pattern is _TAGGED)) for match in pattern.finditer(text)]
+        calls = [call for _, written in found for call in written]
+        if calls:
+            for piece, written in found:
+                text = text.replace(piece, "") if written else text
+            return text.strip(), calls
+    return text, []
 
 
 def _written(text: str, known: Collection[str], *, sure: bool) -> list[dict[str, Any]]:
     """The calls that a piece of JSON stands for; none when it is anything else."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return []
-    items = found if isinstance(found, list) else [found]
     calls = []
-    for item in items:
+    for item in _values(text):
         inner = item.get("function", item) if isinstance(item, dict) else {}
         call = inner if isinstance(inner, dict) else {}
         name = call.get("name")
@@ -164,6 +157,20 @@ def _written(text: str, known: Collection[str], *, sure: bool) -> list[dict[str,
             return []
         calls.append({"type": "function", "function": {"name": name, "arguments": call[key] if key else {}}})
     return calls
+
+
+def _values(text: str) -> list[Any]:
+    """The JSON values that a text consists of, those of lists one by one; none when there is anything else in it."""
+    values: list[Any] = []
+    rest = text.strip()
+    while rest:
+        try:
+            value, end = json.JSONDecoder().raw_decode(rest)
+        except (ValueError, RecursionError):
+            return []
+        values += value if isinstance(value, list) else [value]
+        rest = rest[end:].lstrip()
+    return values
 
 
 def unanswered(messages: Sequence[Message]) -> list[Call]:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .messages import Message
     from .models import Model
 
-PATIENCE = 900.0
-"""Seconds for one answer, all tries together."""
+PATIENCE = 1800.0
+"""Seconds for one answer, all tries and waits together."""
 FIRST_PATIENCE = 10.0
 """Seconds for the first one where nothing answers at all: it is more likely a wrong address than a bad night."""
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
