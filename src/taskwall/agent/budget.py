@@ -12,8 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .models import Answer
-
 MAX_TURNS = 100
 """How often a model is asked in one run, unless told otherwise."""
 
@@ -58,6 +56,7 @@ class Budget:
         self.limits, self._whole, self._clock = limits, whole, clock
         self.began = clock()
         self.turns = self.tokens_in = self.tokens_out = 0
+        self.estimated = False
 
     def part(self, turns: int) -> Budget:
         """A budget of so many turns whose use is use of this one too."""
@@ -77,13 +76,14 @@ class Budget:
         read, written = self.limits.prices
         return (read * self.tokens_in + written * self.tokens_out) / 1_000_000
 
-    def spend(self, answer: Answer) -> None:
-        """Count an answer."""
+    def spend(self, read: int, written: int, *, estimated: bool = False) -> None:
+        """Count an answer by its tokens. estimated: the endpoint does not count them."""
         self.turns += 1
-        self.tokens_in += answer.tokens_in
-        self.tokens_out += answer.tokens_out
+        self.tokens_in += read
+        self.tokens_out += written
+        self.estimated |= estimated
         if self._whole:
-            self._whole.spend(answer)
+            self._whole.spend(read, written, estimated=estimated)
 
     def spent(self) -> str:
         """Which limit is reached, in words; empty when there is something left of each."""
@@ -102,6 +102,7 @@ class Budget:
         """What was used, on one line."""
         seconds = self._clock() - self.began
         time = f"{seconds / 60:.0f} min" if seconds >= 600 else f"{seconds:.0f} s"
+        about = "about " if self.estimated else ""
         cost = f", cost {self.cost:.4f}" if self.cost is not None else ""
         turns = f"{self.turns} turn{'s' if self.turns != 1 else ''}"
-        return f"{turns}, {self.tokens_in:,} tokens read and {self.tokens_out:,} written, {time}{cost}"
+        return f"{turns}, {about}{self.tokens_in:,} tokens read and {self.tokens_out:,} written, {time}{cost}"

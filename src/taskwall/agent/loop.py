@@ -129,9 +129,10 @@ class Agent:
         except Overflow as error:
             self.shorten(error)
             answer = self._ask()
-        if not answer.tokens_in:  # not every endpoint counts
-            answer = answer.replace(tokens_in=round(size(self.log.messages)), tokens_out=round(size([answer.message])))
-        self.budget.spend(answer)
+        if answer.tokens_in:
+            self.budget.spend(answer.tokens_in, answer.tokens_out)
+        else:
+            self.budget.spend(round(size(self.log.messages)), round(size([answer.message])), estimated=True)
         return answer
 
     def _ask(self) -> Answer:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class Answer(Record):
     """What a model answered. message: as it came, in the shape of chat completions. cut: it ended before its end.
 
-    refused: the model or its provider declined to answer. tokens_in and tokens_out: what it cost; 0 when not told.
+    refused: the model or its provider declined to answer. tokens_in and tokens_out: read and written; 0 when not told.
     """
 
     message: Message

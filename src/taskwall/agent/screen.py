@@ -119,6 +119,7 @@ class Screen:
             self._column = 0
 
     def _end_line(self) -> None:
+        self._clear()
         self._put([self._held] if self._held else [])
         if self._column:
             print(flush=True)
