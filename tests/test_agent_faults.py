@@ -108,13 +108,29 @@ def assert_released(folder, why):
         '```\n[{"name": "create_task", "parameters": {"subject": "wire the house"}}]\n```',
         '<tool_call>\n{"name": "create_task", "arguments": "{\\"subject\\": \\"wire the house\\"}"}\n</tool_call>',
         '<think>So {"name": "x"}, hm.</think>\n{"name": "create_task", "arguments": {"subject": "wire the house"}}',
+        '<tool_call>{"name": "create_task", "arguments": {"subject": "wire the house"}}}</tool_call>',
+        '{"name": "next_actionable", "arguments": {}}\n{"name": "create_task", "arguments": {"subject": "wire the house"}}',
         '<tool_call>{"function": {"name": "create_task", "arguments": {"subject": "wire the house"}}}',
     ],
 )
 def test_calls_written_as_text_are_carried_out(play, tmp_path, text):
     status, requests = play(say(text), say("done"))
-    assert status == 0 and results(requests[-1])[0].startswith("Created task_")
+    assert status == 0 and results(requests[-1])[-1].startswith("Created task_")
     assert [task.subject for task in tasks_of(tmp_path)] == ["wire the house"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>{"name": "create_task", "arguments": {"subject": "wire the ho',
+        '```json\n{"name": "create_task", "arguments": {"subject": "wire the ho',
+        '{"name": "create_task", "arguments": {subject: wire the house}}',
+    ],
+)
+def test_a_written_call_that_is_broken_is_answered_and_not_taken_for_words(play, tmp_path, text):
+    status, requests = play(cut(say(text)), say("done"))
+    assert status == 0 and "create_task was not run: its arguments were cut off" in results(requests[-1])[0]
+    assert tasks_of(tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -412,12 +428,21 @@ class Turning:
 
 def test_waits_grow_and_keep_to_one_deadline():
     clock = Turning()
-    with Endpoint([refuse(503, "loading") for _ in range(99)]) as model:
+    with Endpoint([refuse(503, "loading") for _ in range(199)]) as model:
         patient = Patient([http(model.url)], lambda _: None, clock, clock.sleep)
         with pytest.raises(ModelError, match="no time left"):
             patient.answer([{"role": "user", "content": "x"}], [], deadline=float("inf"), say=lambda _: None)
-    assert clock.slept[:5] == [0.5, 1, 2, 4, 8] and max(clock.slept) == LONGEST_WAIT
-    assert PATIENCE - 2 * LONGEST_WAIT < sum(clock.slept) <= PATIENCE
+    assert all(0.75 * most <= slept <= most for slept, most in zip(clock.slept, (0.5, 1, 2, 4, 8, 16, 32, 60, 60)))
+    assert max(clock.slept) <= LONGEST_WAIT and PATIENCE - 2 * LONGEST_WAIT < sum(clock.slept) <= PATIENCE
+
+
+def test_an_endpoint_that_wants_to_be_asked_at_once_is_not_asked_without_end():
+    clock = Turning()
+    with Endpoint([refuse(429, "slow down", retry_after="0") for _ in range(99)]) as model:
+        patient = Patient([http(model.url)], lambda _: None, clock, clock.sleep)
+        with pytest.raises(ModelError):
+            patient.answer([{"role": "user", "content": "x"}], [], deadline=clock() + 60, say=lambda _: None)
+    assert clock.slept[0] < 0.1 and len(model.requests) < 30
 
 
 def test_an_address_where_nothing_answers_is_given_up_soon():
@@ -475,6 +500,7 @@ TOO_LONG = [
     refuse(413, "request_too_large"),
     refuse(400, "prompt is too long: 205000 tokens > 200000 maximum"),
     refuse(400, "the request exceeds the available context size"),
+    refuse(429, "Request too large for gpt-x on tokens per min (TPM): Limit 10000, Requested 20000"),
     error_in_200({"code": 400, "message": "The input token count exceeds the maximum number of tokens"}),
 ]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from .models import Answer
+from .messages import text_of
+from .models import Answer, count
 from .wire import Wire
 
 TYPE_CHECKING = False
@@ -70,8 +71,8 @@ def _said(message: Message, name: str) -> list[Block]:
         # The ids are those that the results name: missing and repeated ones were replaced.
         ids = iter([_id(call["id"]) for call in calls])
         return [_sound(block, ids) if block.get("type") == "tool_use" else block for block in message["blocks"]]
-    text = message.get("content") or ""
-    words: list[Block] = [{"type": "text", "text": text}] if isinstance(text, str) and text.strip() else []
+    text = text_of(message)
+    words: list[Block] = [{"type": "text", "text": text}] if text else []
     return words + [_use(call) for call in calls]
 
 
@@ -109,10 +110,10 @@ def whole(body: Any) -> Answer:
     if not isinstance(blocks, list):
         raise ValueError(f"there is no content in {json.dumps(body)[:300]}")  # noqa: TRY004 - a value, not a type
     arguments = [json.dumps(block.get("input")) for block in blocks if block.get("type") == "tool_use"]
-    return _answer(blocks, arguments, body.get("stop_reason"), body.get("usage") or {})
+    return _answer(blocks, arguments, body.get("stop_reason"), body.get("usage"))
 
 
-def _answer(blocks: list[Block], arguments: list[str], stop: Any, usage: dict[str, Any]) -> Answer:
+def _answer(blocks: list[Block], arguments: list[str], stop: Any, usage: Any) -> Answer:
     """arguments: of each call, as text. An answer that does not say why it stopped was cut."""
     cut = stop in (None, "max_tokens", "model_context_window_exceeded")
     uses = [block for block in blocks if block.get("type") == "tool_use"]
@@ -128,8 +129,8 @@ def _answer(blocks: list[Block], arguments: list[str], stop: Any, usage: dict[st
         {"role": "assistant", "content": text or None, "blocks": kept} | ({"tool_calls": calls} if calls else {}),
         cut=cut,
         refused=stop == "refusal",
-        tokens_in=sum(usage.get(f"{kind}input_tokens") or 0 for kind in ("", "cache_creation_", "cache_read_")),
-        tokens_out=usage.get("output_tokens") or 0,
+        tokens_in=count(usage, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
+        tokens_out=count(usage, "output_tokens"),
     )
 
 

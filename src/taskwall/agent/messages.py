@@ -124,8 +124,9 @@ def unwrapped(arguments: Any) -> Any:
 # Calls as text, from models that were not taught the protocol
 
 _TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
-_FENCED = re.compile(r"```(?:json|tool_call|tool_code)?\s*(.*?)```", re.DOTALL)
+_FENCED = re.compile(r"```(?:json|tool_call|tool_code)?\s*(.*?)(?:```|\Z)", re.DOTALL)
 _ALONE = re.compile(r"\A(?:.*</think>)?(.*)\Z", re.DOTALL)
+_BEGUN = re.compile(r'[\s\[]*\{\s*"name"\s*:\s*"([^"]*)"')
 _ARGUMENTS = ("arguments", "parameters", "input")
 
 
@@ -133,7 +134,8 @@ def written_calls(text: str, known: Collection[str]) -> tuple[str, list[dict[str
     """What is left of a text without the calls in it, and these in the shape of native ones.
 
     `<tool_call>…</tool_call>`, fenced JSON, or JSON alone: `{"name": …, "arguments": …}`, several, or a list. Only tags
-    say for sure that a call is meant; other JSON must name a known tool.
+    say for sure that a call is meant; other JSON must name a known tool. One that is broken or cut off is a call too,
+    with its text for arguments, so that it is answered and not taken for words.
     """
     for pattern in (_TAGGED, _FENCED, _ALONE):
         found = [(match[0], _written(match[1], known, sure=pattern is _TAGGED)) for match in pattern.finditer(text)]
@@ -147,30 +149,42 @@ def written_calls(text: str, known: Collection[str]) -> tuple[str, list[dict[str
 
 def _written(text: str, known: Collection[str], *, sure: bool) -> list[dict[str, Any]]:
     """The calls that a piece of JSON stands for; none when it is anything else."""
+    values = _objects(text)
+    if not values:
+        begun = _BEGUN.match(text)
+        name = begun[1] if begun else ""
+        return [_native(name, text)] if sure or name in known else []
     calls = []
-    for item in _values(text):
-        inner = item.get("function", item) if isinstance(item, dict) else {}
+    for value in values:
+        inner = value.get("function", value)
         call = inner if isinstance(inner, dict) else {}
         name = call.get("name")
         key = next((key for key in _ARGUMENTS if key in call), None)
         if not isinstance(name, str) or not (sure or (name in known and key)):
             return []
-        calls.append({"type": "function", "function": {"name": name, "arguments": call[key] if key else {}}})
+        calls.append(_native(name, call[key] if key else {}))
     return calls
 
 
-def _values(text: str) -> list[Any]:
-    """The JSON values that a text consists of, those of lists one by one; none when there is anything else in it."""
-    values: list[Any] = []
+def _native(name: str, arguments: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def _objects(text: str) -> list[dict[str, Any]]:
+    """The JSON objects that a text consists of, those of lists too; none when there is anything before their end."""
+    objects: list[dict[str, Any]] = []
     rest = text.strip()
-    while rest:
+    while rest.strip("}] \n"):  # one bracket too many is a common slip
         try:
             value, end = json.JSONDecoder().raw_decode(rest)
         except (ValueError, RecursionError):
             return []
-        values += value if isinstance(value, list) else [value]
+        items = value if isinstance(value, list) else [value]
+        if not all(isinstance(item, dict) for item in items):
+            return []
+        objects += items
         rest = rest[end:].lstrip()
-    return values
+    return objects
 
 
 def unanswered(messages: Sequence[Message]) -> list[Call]:

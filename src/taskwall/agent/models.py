@@ -49,6 +49,12 @@ class Answer(Record):
     tokens_out: int = 0
 
 
+def count(usage: Any, *keys: str) -> int:
+    """The sum of these counts of tokens, as far as an endpoint tells them."""
+    told = [usage.get(key) for key in keys] if isinstance(usage, dict) else []
+    return sum(number for number in told if isinstance(number, int))
+
+
 class ModelError(Exception):
     """The endpoint gave no answer, and asking again would not help; the message says why."""
 
@@ -79,7 +85,7 @@ SPENT = re.compile(r"insufficient_quota|insufficient balance|spend|billing|credi
 def fault(status: int, text: str, after: float | None = None) -> ModelError:
     """What an error of an endpoint means. after: its Retry-After in seconds."""
     error: ModelError
-    if status == 413 or (status in (400, 422, 500) and TOO_LONG.search(text)):
+    if status == 413 or (status in (400, 422, 429, 500) and TOO_LONG.search(text)):
         error = Overflow(text)
     elif status == 429 and (SPENT.search(text) or ("quota" in text.lower() and after is None)):
         error = ModelError(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from .models import Answer
+from .models import Answer, count
 from .wire import Wire
 
 TYPE_CHECKING = False
@@ -59,14 +59,15 @@ def whole(body: Any) -> Answer:
 
 
 def _answer(message: Message, finish: Any, usage: Any, *, told: bool) -> Answer:
-    """told: the endpoint is one that says how answers finish."""
-    count = usage if isinstance(usage, dict) else {}
+    """told: the endpoint is one that says how answers finish. Raises ValueError when this one did not."""
+    if finish == "error":
+        raise ValueError("it broke off with an error")
     return Answer(
         {"role": "assistant", **message},
         cut=finish == "length" or (told and not finish),
         refused=finish == "content_filter" or bool(message.get("refusal")),
-        tokens_in=count.get("prompt_tokens") or 0,
-        tokens_out=count.get("completion_tokens") or 0,
+        tokens_in=count(usage, "prompt_tokens"),
+        tokens_out=count(usage, "completion_tokens"),
     )
 
 

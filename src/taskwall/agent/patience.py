@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 from .models import Answer, ModelError, Transient
@@ -54,19 +55,17 @@ class Patient:
             try:
                 answer = self.models[0].answer(messages, tools, deadline=deadline, say=say)
             except Transient as error:
+                self.answered |= bool(error.status)
                 overloads = overloads + 1 if error.overloaded else 0
                 if overloads == OVERLOADS and len(self.models) > 1:
                     self._ask_the_next(error)
                     overloads, wait = 0, FIRST_WAIT
                     continue
-                self._wait(error, wait, min(deadline, self._first(error, began)))
+                self._wait(error, wait, deadline if self.answered else min(deadline, began + FIRST_PATIENCE))
                 wait = min(2 * wait, LONGEST_WAIT)
             else:
                 self.answered = True
                 return answer
-
-    def _first(self, error: Transient, began: float) -> float:
-        return began + (PATIENCE if self.answered or error.status else FIRST_PATIENCE)
 
     def _ask_the_next(self, error: Transient) -> None:
         self.models.append(self.models.pop(0))
@@ -74,7 +73,9 @@ class Patient:
 
     def _wait(self, error: Transient, wait: float, deadline: float) -> None:
         """Wait as long as the endpoint wants, if that leaves time for another try. Raises ModelError."""
-        wait = wait if error.after is None else max(0.0, error.after)
+        # Never at once for ever, and never all together: others wait for the same endpoint.
+        early = random.random() / 4  # noqa: S311 - it guards nothing
+        wait = wait * (1 - early) if error.after is None else max(wait / 8, error.after)
         if self._clock() + wait >= deadline:
             asked = f"; it asks to wait {wait:.0f} seconds" if error.after else ""
             raise ModelError(f"{error}{asked}, and there is no time left to ask again") from None

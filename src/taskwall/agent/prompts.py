@@ -47,7 +47,7 @@ STILL_YOURS = (
 )
 HELP = (
     "You help {name} with one piece of work; do that and nothing else, then answer in words: a report of at most ten "
-    "lines with what {name} needs to know, which is all that {name} will see."
+    "lines with what {name} needs to know, which is all that {name} will see. You have no helpers."
 )
 GOES_ON = (
     "The run was interrupted and goes on now. What you held was given back unless it is listed below; commands in the "
