@@ -48,7 +48,7 @@ def surroundings(monkeypatch, tmp_path):
     (tmp_path / ".tasks" / "board.toml").write_text('durability = "fast"')
 
 
-@pytest.fixture(params=[pytest.param(w, marks=[pytest.mark.slow] if "whole" in w else []) for w in WIRES])
+@pytest.fixture(params=[pytest.param(w, marks=[pytest.mark.slow] if w != WIRES[0] else []) for w in WIRES])
 def wire(request):
     return request.param
 
@@ -356,11 +356,23 @@ def test_what_will_not_pass_gives_the_task_back_with_the_reason(play, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    "words", ["You exceeded your current quota", "monthly spend limit reached", "insufficient_quota"]
+    "words", ["You exceeded your current quota", "monthly spend limit reached", "insufficient_quota: retry in 6s"]
 )
 def test_a_limit_that_waiting_does_not_lift_is_final(play, tmp_path, words):
     assert play(*claimed(refuse(429, words)))[0] == 9
     assert_released(tmp_path, words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Rate limit reached, try again in 6s. Add a payment method at https://platform.example/account/billing",
+        "You exceeded your current quota. Quota exceeded for requests per minute. Please retry in 2.5s.",
+    ],
+)
+def test_a_limit_that_passes_soon_is_waited_for(play, words):
+    assert play(refuse(429, words, retry_after="0"), say("done"))[0] == 0
+    assert play(refuse(429, words), say("done"))[0] == 0
 
 
 def test_a_wait_beyond_our_deadline_is_not_begun(play, tmp_path):
@@ -397,6 +409,14 @@ def test_a_connection_that_breaks_is_asked_again(play, tmp_path, fault):
     ended, requests = play(fault, calls(MADE), say("done"))
     assert (ended, len(requests)) == (0, 3)
     assert len(tasks_of(tmp_path)) == 1
+
+
+def test_separators_of_lines_within_words_do_not_break_a_stream(tmp_path, capsys):
+    text = json.dumps(delta(content="one\u2028two\x85three 刷漆"), ensure_ascii=False)
+    with Endpoint([events(text, {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})]) as model:
+        place = config.find_board(str(tmp_path), {}, str(tmp_path))
+        assert run(place, goal="go", base_url=model.url, model="scripted") == 0
+    assert "two" in (out := capsys.readouterr().out) and "three 刷漆" in out
 
 
 @pytest.mark.parametrize("stream", [[], ["[DONE]"], [{"type": "ping"}], ["{not json"], [{"choices": "no"}]])

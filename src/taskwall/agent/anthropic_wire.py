@@ -99,7 +99,7 @@ def _id(text: str) -> str:
 def _object(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     return found if isinstance(found, dict) else {}
 
@@ -124,7 +124,7 @@ def _answer(blocks: list[Block], arguments: list[str], stop: Any, usage: Any) ->
         for use, given in zip(uses, arguments, strict=True)
     ]
     text = "".join(str(block.get("text") or "") for block in blocks if block.get("type") == "text")
-    kept = [block for block in blocks if block.get("type") != "text" or block.get("text")]
+    kept = [block for block in blocks if block.get("type") != "text" or str(block.get("text")).strip()]
     return Answer(
         {"role": "assistant", "content": text or None, "blocks": kept} | ({"tool_calls": calls} if calls else {}),
         cut=cut,
@@ -154,7 +154,7 @@ class Assembly:
             return self._grow(self.blocks.setdefault(index, {"type": "text"}), index, event["delta"])
         elif kind == "message_delta":
             self.stop = event["delta"].get("stop_reason") or self.stop
-            self.usage |= {key: count for key, count in (event.get("usage") or {}).items() if count is not None}
+            self.usage |= {key: told for key, told in (event.get("usage") or {}).items() if told is not None}
         return ""
 
     def _grow(self, block: Block, index: Any, delta: dict[str, Any]) -> str:

@@ -77,17 +77,17 @@ class HTTPModel:
                 self._require_sound(whole)
                 return self._wire.whole(whole)
             assembly = self._wire.assembly()
-            for event in events(self._timely(response.iter_lines(), deadline)):
+            for event in events(self._timely(response.iter_bytes(), deadline)):
                 self._require_sound(event)
                 say(assembly.add(event))
             return assembly.answer()
 
-    def _timely(self, lines: Iterator[str], deadline: float) -> Iterator[str]:
-        """The lines until the deadline: a stream may keep silence from being noticed for ever. Raises Transient."""
-        for line in lines:
+    def _timely(self, chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
+        """What comes until the deadline: a stream may keep silence from ever being noticed. Raises Transient."""
+        for chunk in chunks:
             if time.monotonic() > deadline:
                 raise Transient(f"{self.name} was still answering when its time was over")
-            yield line
+            yield chunk
 
     def _require_sound(self, body: Any) -> None:
         """Raises the error that a body with status 200 holds."""
@@ -113,7 +113,7 @@ class HTTPModel:
         except (sdk.APIConnectionError, httpx2.HTTPError) as error:
             told = str(error.__cause__ or error) or type(error).__name__
             raise Transient(f"{self.name} cannot be reached: {told}") from None
-        except (sdk.APIError, ValueError, LookupError, TypeError, AttributeError) as error:
+        except (sdk.APIError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             # A proxy's page in place of an answer, or half of one.
             raise Transient(f"{self.name} did not answer as it should: {error}") from None
 
@@ -121,14 +121,23 @@ class HTTPModel:
 _STREAM = re.compile(r"\bstream", re.IGNORECASE)
 
 
-def events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+def events(chunks: Iterator[bytes]) -> Iterator[dict[str, Any]]:
     """The JSON objects that a stream of server-sent events carries. Raises ValueError for what is none."""
-    for line in lines:
-        data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
-        if data and data != "[DONE]":
+    for line in _lines(chunks):
+        data = line.removeprefix(b"data:").strip() if line.startswith(b"data:") else b""
+        if data and data != b"[DONE]":
             event = json.loads(data)
             if isinstance(event, dict):
                 yield event
+
+
+def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Only a line feed ends a line here; the SDKs' lines end at U+2028 too, which JSON may hold."""
+    rest = b""
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+    yield rest
 
 
 def retry_after(headers: Any) -> float | None:

@@ -45,8 +45,9 @@ class Job:
         self._thread.join(seconds)
 
     def stop(self) -> None:
-        end_group(self._process)
-        self._thread.join()
+        if not self.end:
+            end_group(self._process)
+            self._thread.join()
 
     def told(self) -> str:
         """How it stands, and the end of its output."""

@@ -78,8 +78,13 @@ TOO_LONG = re.compile(
     r"|too many (input )?tokens|reduce the length|input token count|exceed_context_size",
     re.IGNORECASE | re.DOTALL,
 )
-SPENT = re.compile(r"insufficient_quota|insufficient balance|spend|billing|credit", re.IGNORECASE)
-"""Of a 429: words of a limit that no waiting lifts soon."""
+SPENT = re.compile(
+    r"insufficient (balance|credit|fund)|spend(ing)? ?limit|credit balance|out of credit|billing.hard.limit"
+    r"|current quota",
+    re.IGNORECASE,
+)
+SOON = re.compile(r"(try again|retry) in|per.?minute", re.IGNORECASE)
+"""Of a 429: words of a limit that no waiting lifts, unless the second ones stand beside them."""
 
 
 def fault(status: int, text: str, after: float | None = None) -> ModelError:
@@ -87,7 +92,7 @@ def fault(status: int, text: str, after: float | None = None) -> ModelError:
     error: ModelError
     if status == 413 or (status in (400, 422, 429, 500) and TOO_LONG.search(text)):
         error = Overflow(text)
-    elif status == 429 and (SPENT.search(text) or ("quota" in text.lower() and after is None)):
+    elif status == 429 and _is_spent(text, after):
         error = ModelError(text)
     elif status in (408, 409, 429) or status >= 500:
         error = Transient(text, after=after, overloaded=status in (429, 503, 529))
@@ -95,6 +100,10 @@ def fault(status: int, text: str, after: float | None = None) -> ModelError:
         error = ModelError(text)
     error.status = status
     return error
+
+
+def _is_spent(text: str, after: float | None) -> bool:
+    return "insufficient_quota" in text or (after is None and bool(SPENT.search(text)) and not SOON.search(text))
 
 
 class Endpoint(Record):

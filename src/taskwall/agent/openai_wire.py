@@ -119,7 +119,7 @@ def _is_complete(call: dict[str, Any]) -> bool:
     function = call.get("function") or {}
     try:
         return bool(function.get("name")) and isinstance(json.loads(function.get("arguments") or ""), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

@@ -84,7 +84,7 @@ def run(
     run_id = resumed.id if resumed else fresh_run_id()
     options = Options(most, goal or earlier.get("goal"), task or earlier.get("task"), yes, outside)
     who = _actor(actor, earlier, run_id)
-    board = config.open_board(location, who, make=True, beats=True)
+    board = config.open_board(location, who, make=not options.task, beats=True)
     with board.store.write():
         pass  # makes .local, which ignores itself, and tells now rather than later that a board cannot be written
     header = {"actor": who.name, "session": who.session, "model": endpoints[0].model, "at": timestamp(utc_now())}
