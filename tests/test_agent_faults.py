@@ -28,7 +28,7 @@ from taskwall.agent import run
 from taskwall.agent.http import HTTPModel, retry_after
 from taskwall.agent.messages import unwrapped
 from taskwall.agent.models import Endpoint as Place
-from taskwall.agent.models import ModelError, Transient
+from taskwall.agent.answers import ModelError, Transient
 from taskwall.agent.patience import FIRST_PATIENCE, LONGEST_WAIT, PATIENCE, Patient
 from taskwall.agent.scripted import calls, say, task_id
 from taskwall.core.errors import Invalid

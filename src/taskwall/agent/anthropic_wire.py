@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from .answers import Answer, count
 from .messages import text_of
-from .models import Answer, count
 from .wire import Wire
 
 TYPE_CHECKING = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.errors import Refused
-from .loop import SUPERSEDED, Ended
+from .ending import SUPERSEDED, Ended
 from .prompts import STILL_YOURS, memory
 
 TYPE_CHECKING = False

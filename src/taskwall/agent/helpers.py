@@ -10,7 +10,8 @@ from ..heartbeat import Heartbeat
 from ..lengths import shortened
 from ..signals import undisturbed
 from .claims import Helping, give_back
-from .loop import INTERRUPTED, Agent
+from .ending import INTERRUPTED
+from .loop import Agent
 from .messages import system_message, user_message
 from .prompts import HELP, SYSTEM, opening
 from .screen import Screen
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 
     from ..board import Board
     from ..config import Location
+    from .answers import Model
     from .budget import Budget
     from .claims import Claims
     from .files import Workspace
-    from .models import Model
     from .runs import RunLog
     from .shell import Consent
 

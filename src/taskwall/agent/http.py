@@ -10,15 +10,16 @@ import json
 import re
 import time
 
-from .models import ModelError, Transient, fault
+from .answers import ModelError, Transient, fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from .answers import Answer
     from .messages import Message
-    from .models import Answer, Endpoint
+    from .models import Endpoint
 
 
 CONNECT, SILENCE = 10.0, 600.0

@@ -6,36 +6,20 @@ append before the next turn, `Ended` ends the run.
 
 from __future__ import annotations
 
+from .answers import ModelError, Overflow
 from .compaction import compacted, size
+from .ending import FAILED, FINISHED, INTERRUPTED, NO_MODEL, SPENT, Ended
 from .messages import calls_of, text_of, tool_message, unanswered, user_message
-from .models import ModelError, Overflow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol
-
+    from .answers import Answer, Model
     from .budget import Budget
+    from .claims import Claims
     from .messages import Call, Message
-    from .models import Answer, Model
     from .runs import RunLog
     from .screen import Screen
     from .tools import Toolbox
-
-    class Claims(Protocol):
-        """What a run holds on the board."""
-
-        def lost(self) -> list[str]:
-            """A line about each claim that was taken over since this was last asked. Raises Ended."""
-
-        def unfinished(self) -> str:
-            """What the model must still do before it may end; empty when nothing."""
-
-        def memory(self) -> str:
-            """The board now, for a model that forgot."""
-
-
-FINISHED, FAILED, SUPERSEDED, NO_MODEL, SPENT, INTERRUPTED = 0, 1, 5, 9, 10, 130
-"""How a run ends, as exit statuses."""
 
 NOT_RUN = (
     "This call was not run. Leave that task alone and go on with other work, or call again if it has to do with none."
@@ -46,14 +30,6 @@ SAME_AGAIN = "You made this very call for the third time in a row. Do something 
 MAX_CONTINUED, MAX_SAME = 3, 3
 PATIENT = ("job",)
 """Tools that may be asked the same again: they wait for something."""
-
-
-class Ended(Exception):
-    """The run is over: its exit status and why, in words."""
-
-    def __init__(self, exit: int, why: str) -> None:
-        super().__init__(why)
-        self.exit, self.why = exit, why
 
 
 class Aside(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from .models import Answer, count
+from .answers import Answer, count
 from .wire import Wire
 
 TYPE_CHECKING = False

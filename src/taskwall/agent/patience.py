@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 import time
 
-from .models import Answer, ModelError, Transient
+from .answers import Answer, ModelError, Transient
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from .answers import Model
     from .messages import Message
-    from .models import Model
 
 PATIENCE = 1800.0
 """Seconds for one answer, all tries and waits together."""

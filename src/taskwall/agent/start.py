@@ -13,10 +13,11 @@ from ..core.record import Record
 from ..heartbeat import Heartbeat
 from .budget import MAX_TURNS, Budget, limits
 from .claims import Claims, OneTask, give_back
+from .ending import FAILED, INTERRUPTED, Ended
 from .files import Workspace
 from .helpers import Helpers
 from .http import HTTPModel
-from .loop import FAILED, INTERRUPTED, Agent, Ended
+from .loop import Agent
 from .messages import system_message, tool_message, unanswered, user_message
 from .models import choose
 from .patience import Patient
@@ -68,7 +69,7 @@ def run(
     max_cost: float | None = None,
     prices: str | None = None,
 ) -> int:
-    """Run an agent on a board. Returns how it ended, one of the statuses in `loop`: 0 finished, 130 interrupted…
+    """Run an agent on a board. Returns how it ended, one of the statuses in `ending`: 0 finished, 130 interrupted…
 
     goal: None works the board off. actor: its name, "agent" when neither this nor the environment gives one. task: the
     only one that it works on; a claim of it that its session already has is left as it is at the end. fallback: a model

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Protocol
 
+    from .answers import Answer
     from .messages import Message
-    from .models import Answer
 
     class Assembly(Protocol):
         """An answer that comes in pieces."""
