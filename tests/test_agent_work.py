@@ -19,6 +19,7 @@ from taskwall.agent.jobs import Jobs
 from taskwall.agent.models import choose
 from taskwall.agent.processes import Groups
 from taskwall.agent.scripted import calls, say
+from taskwall.agent.shell import run_command
 from taskwall.core.errors import Blocked, Invalid
 from taskwall.core.model import Actor
 from test_agent import is_gone, wait_until
@@ -233,6 +234,15 @@ def test_no_command_outlives_its_run(tmp_path, number):
         agent.wait(15)
     pids = [int(pid) for name in ("one", "two", "three") for pid in (tmp_path / name).read_text().split()]
     wait_until(lambda: all(map(is_gone, pids)))
+
+
+def test_a_command_that_kills_the_reaper_does_not_keep_the_next_from_running(tmp_path):
+    groups = Groups()
+    run_command("true", str(tmp_path), os.environ, 30, groups)
+    groups._reaper.kill()
+    groups._reaper.wait()
+    assert run_command("echo still here", str(tmp_path), os.environ, 30, groups) == "exit code 0\nstill here"
+    groups.close()
 
 
 def test_a_run_killed_with_jobs_is_resumed_without_them(tmp_path):

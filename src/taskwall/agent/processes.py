@@ -43,9 +43,10 @@ class Groups:
 
     def start(self, command: str, folder: str, env: Mapping[str, str], output: IO[bytes]) -> subprocess.Popen[bytes]:
         """Run a shell command in a group of its own; what it writes goes to a file."""
-        if self._reaper is None:
+        if self._reaper is None or self._reaper.poll() is not None:  # a command may have killed it
+            nowhere = subprocess.DEVNULL
             self._reaper = subprocess.Popen(
-                ["bash", "-c", REAPER], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+                ["bash", "-c", REAPER], stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True
             )
         assert self._reaper.stdin is not None
         pipe = self._reaper.stdin.fileno()

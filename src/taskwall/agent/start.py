@@ -8,6 +8,7 @@ import sys
 
 from .. import config, signals
 from ..board import timestamp, utc_now
+from ..core.errors import Refused
 from ..core.model import checked_line
 from ..core.record import Record
 from ..heartbeat import Heartbeat
@@ -127,6 +128,9 @@ class Run:
             ended = self.work(Patient(models, screen.note))
         except KeyboardInterrupt as stop:
             ended = Ended(INTERRUPTED, str(stop) or "interrupted")
+        except Refused as refused:
+            ended = Ended(refused.exit, refused.message)
+            raise
         except BrokenPipeError:  # nobody reads any more; nothing can be said
             raise
         except OSError as error:
