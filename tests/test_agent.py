@@ -355,7 +355,7 @@ def test_a_signal_during_a_command_ends_it_and_answers_every_call(tmp_path):
     wait_until(lambda: is_gone(int(pid.read_text())))
     assert_released(tmp_path, "interrupted")
     assert_answered(log_of(tmp_path))
-    assert [m["content"] for m in log_of(tmp_path)][-2:] == ["interrupted", "interrupted"]
+    assert [m["content"] for m in log_of(tmp_path)][-2:] == ["interrupted", "not run: interrupted"]
 
 
 def test_a_signal_during_a_change_of_the_board_waits_for_its_end():
@@ -398,11 +398,8 @@ def test_a_run_killed_in_a_call_is_resumed_without_repeating_it(tmp_path):
 
     assert play(tmp_path, look, say("done"), goal=None, resume="")[0] == 0
     assert_answered(seen)
-    assert [m["content"].startswith("The run was interrupted during this call") for m in seen[-3:]] == [
-        True,
-        True,
-        False,
-    ]
+    during, before, _ = [m["content"] for m in seen[-3:]]
+    assert "interrupted during this call" in during and "unknown" in during and "it was not run" in before
     assert f"You hold:\n- {row.task.id}" in seen[-1]["content"]
     assert (tmp_path / "times").read_text() == "x\n"
     assert board_of(tmp_path).get(row.task.id).row.task.status == "completed"

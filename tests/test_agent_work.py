@@ -328,7 +328,7 @@ def test_a_stop_reaches_a_helper_and_gives_back_what_it_holds(tmp_path):
     assert agent.returncode == 130 and "Traceback" not in err
     assert stored(tmp_path, "paint")["status"] == "pending"
     _, requests = play(tmp_path, say("done"), resume="", goal=None)
-    assert results(requests[0]) == ["interrupted", "interrupted"]
+    assert results(requests[0]) == ["interrupted", "not run: ended by SIGTERM"]
 
 
 # Which model

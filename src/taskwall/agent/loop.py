@@ -71,8 +71,9 @@ class Agent:
 
     def over(self, ended: Ended) -> Ended:
         """Answer what is left open, so that the conversation can be gone on with."""
-        for call in unanswered(self.log.messages):
-            self.log.add(tool_message(call, "interrupted" if ended.exit == INTERRUPTED else f"not run: {ended.why}"))
+        for number, call in enumerate(unanswered(self.log.messages)):
+            begun = ended.exit == INTERRUPTED and number == 0
+            self.log.add(tool_message(call, "interrupted" if begun else f"not run: {ended.why}"))
         return ended
 
     def step(self) -> None:

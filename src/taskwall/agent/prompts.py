@@ -58,6 +58,7 @@ FORGOTTEN = (
     "line; the board below is as it is now."
 )
 UNKNOWN = "The run was interrupted during this call; whether it took effect is unknown. Check before you repeat it."
+NOT_BEGUN = "The run was interrupted before this call; it was not run."
 
 
 def opening(board: Board, goal: str, workspace: str) -> str:

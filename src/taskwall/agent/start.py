@@ -22,7 +22,7 @@ from .loop import Agent
 from .messages import system_message, tool_message, unanswered, user_message
 from .models import choose
 from .patience import Patient
-from .prompts import SYSTEM, UNKNOWN, goal_of, going_on, opening
+from .prompts import NOT_BEGUN, SYSTEM, UNKNOWN, goal_of, going_on, opening
 from .runs import RunLog, fresh_run_id
 from .screen import Screen
 from .shell import Consent
@@ -189,6 +189,7 @@ class Run:
             goal = goal_of(self.board, self.options.goal, self.options.task)
             log.add(user_message(opening(self.board, goal, self.location.root)))
             return
-        for call in unanswered(log.messages):
-            log.add(tool_message(call, UNKNOWN))
+        for number, call in enumerate(unanswered(log.messages)):
+            # One call runs after the other, and each result is saved before the next.
+            log.add(tool_message(call, NOT_BEGUN if number else UNKNOWN))
         log.add(user_message(going_on(self.board, self.new_goal)))
