@@ -13,18 +13,24 @@ import pytest
 from endpoint import (
     WIRES,
     Endpoint,
+    anthropic_flaw,
     cut,
     dropped,
     error_in_200,
     events,
+    openai_flaw,
     refuse,
     results,
     told,
     torn,
     unfinished,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from taskwall import config
 from taskwall.agent import run
+from taskwall.agent.anthropic_wire import request as anthropic_request
+from taskwall.agent.compaction import compacted
 from taskwall.agent.http import HTTPModel, retry_after
 from taskwall.agent.messages import unwrapped
 from taskwall.agent.models import Endpoint as Place
@@ -542,6 +548,23 @@ def test_a_conversation_that_is_too_long_is_shortened_and_asked_once_more(play, 
     assert (
         sum('"path": "0"' in json.dumps(e.get("message", "")).replace("\\", "") for e in log) == 1
     )  # what was dropped
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3_000), st.booleans()), max_size=12))
+def test_a_shortened_conversation_never_parts_a_call_from_its_result(turns):
+    messages = [{"role": "system", "content": "rules"}, {"role": "user", "content": "goal"}]
+    for number, (made, length, notice) in enumerate(turns):
+        made = [{"id": f"{number}-{n}", "function": {"name": "x", "arguments": "{}"}} for n in range(made)]
+        messages.append({"role": "assistant", "content": "words", **({"tool_calls": made} if made else {})})
+        messages += [{"role": "tool", "tool_call_id": call["id"], "content": "r" * (length + 1)} for call in made]
+        messages += [{"role": "user", "content": "notice"}] if notice or not made else []
+    shorter = compacted(messages, "NOTE")
+    assert openai_flaw({"messages": shorter}) is None
+    assert anthropic_flaw(anthropic_request("m", "m", shorter, [])) is None
+    assert shorter[:2] == messages[:2] and len(json.dumps(shorter)) <= len(json.dumps(messages)) + 50
+    kept = [m for m in shorter[2:] if m["content"] != "NOTE"]
+    assert [m["role"] for m in kept] == [m["role"] for m in messages[len(messages) - len(kept) :]]
 
 
 def test_a_conversation_that_cannot_be_shortened_ends_the_run(play, tmp_path):

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 OPENING = 2
 """Messages at the beginning that stay: the system prompt, and the goal with the task."""
 MAX_RESULT = 1_000
-"""Characters of each result when no whole turn can be left out."""
+"""Characters of each result of a last turn that is too long by itself."""
 
 
 def compacted(messages: Sequence[Message], note: str) -> list[Message]:
     """The opening, the note about what is left out, and as many of the last turns as make half of the whole.
 
-    Only whole turns are left out: an answer with all results of its calls. Where the last turn alone is too long, its
-    results are shortened. Returns the same conversation when nothing can be made shorter.
+    Only whole turns are left out: an answer with all results of its calls. When the last turn alone is longer than
+    that, its results are shortened. Returns the same conversation when nothing can be made shorter.
     """
     opening, turns = list(messages[:OPENING]), _turns(messages[OPENING:])
     room = sum(map(_size, messages)) / 2 - sum(map(_size, opening))
@@ -32,9 +32,9 @@ def compacted(messages: Sequence[Message], note: str) -> list[Message]:
         turn = turns.pop()
         room -= sum(map(_size, turn))
         kept = [*turn, *kept]
-    if turns:
-        return [*opening, user_message(note), *kept]
-    return [*opening, *map(_short, kept)]
+    if room < 0:
+        kept = [*map(_short, kept)]
+    return [*opening, *([user_message(note)] if turns else []), *kept]
 
 
 def _turns(messages: Sequence[Message]) -> list[list[Message]]:
