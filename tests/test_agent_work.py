@@ -1,6 +1,7 @@
 """What an agent's run does beside its loop: one task for a worker, commands in the background, helpers, its end."""
 
 import contextlib
+import itertools
 import json
 import os
 import pty
@@ -165,44 +166,37 @@ def test_a_run_by_hand_on_one_task_claims_it_and_gives_it_back(tmp_path):
 # Commands in the background
 
 
-def job_started(text):
-    return re.search(r"goes to (\S+);", text)[1]
-
-
 def test_a_command_in_the_background_is_told_when_it_ends(tmp_path):
     os.mkfifo(tmp_path / "go")
 
-    def let_it_end(messages):
+    def say_to_it(line):
         with open(tmp_path / "go", "w") as file:
-            file.write("now\n")
-        return calls(("job", {"job": 1, "wait": 30}), ("bash", {"command": "cat go | tr a-z A-Z", "background": True}))
+            file.write(line)
 
-    def end_the_other(_):
-        with open(tmp_path / "go", "w") as file:
-            file.write("later\n")
-        path = job_started(results(model.requests[-1])[-1])
-        wait_until(lambda: "LATER" in open(path).read())
-        return calls(("list_tasks", {}))
+    def of_job_2(request):
+        return [text for text in told(request) if text.startswith("Job 2 (cat go")]
 
-    steps = [
-        calls(("bash", {"command": "read line < go; echo got $line", "background": True}), ("job", {"job": 1})),
-        let_it_end,
-        end_the_other,
-        lambda messages: calls(("bash", {"command": "sleep 0.3"})),
-        calls(("read_file", {"path": ".tasks/.local/runs"})),
-        say("done"),
-    ]
-    with Endpoint(steps) as model:
-        assert run(place(tmp_path), goal="go", base_url=model.url, model="scripted", yes=True) == 0
+    def script():
+        yield calls(("bash", {"command": "read line < go; echo got $line", "background": True}), ("job", {"job": 1}))
+        say_to_it("now\n")
+        yield calls(("job", {"job": 1, "wait": 30}), ("bash", {"command": "cat go | tr a-z A-Z", "background": True}))
+        say_to_it("later\n")
+        for number in itertools.count(1):
+            if of_job_2(model.requests[-1]):
+                break
+            yield calls(("list_tasks", {"limit": number}))
+        yield calls(("next_actionable", {}))
+        yield say("done")
+
+    with Endpoint(script()) as model:
+        status = run(place(tmp_path), goal="go", base_url=model.url, model="scripted", yes=True, max_turns=10_000)
+    assert (status, model.flaws) == (0, [])
     first, running, waited, *_ = results(model.requests[-1])
     assert first.startswith("Job 1 runs") and "running for 0 s" in running
     assert "Job 1 (read line < go; echo got $line): exit code 0" in waited and waited.endswith("got now")
-    notices = [
-        text for text in told(model.requests[-1]) if text.startswith("Job ") and text not in (first, running, waited)
-    ]
-    ended = [text for text in notices if "exit code 0" in text]
-    assert len(ended) == 1 and ended[0].startswith("Job 2 (cat go") and ended[0].endswith("LATER")
-    assert model.flaws == []
+    [notice] = of_job_2(model.requests[-1])
+    assert "exit code 0" in notice and notice.endswith("LATER")
+    assert sum("Job 1 (" in text for text in told(model.requests[-1])) == 2  # it was seen to end, and not told again
 
 
 def test_a_job_is_stopped_with_its_children_and_an_unknown_one_is_refused(tmp_path):
@@ -246,11 +240,11 @@ def test_a_command_that_kills_the_reaper_does_not_keep_the_next_from_running(tmp
 
 
 def test_a_run_killed_with_jobs_is_resumed_without_them(tmp_path):
-    asked = threading.Event()
+    asked, over = threading.Event(), threading.Event()
 
     def think(_):
         asked.set()
-        threading.Event().wait(1)
+        over.wait(15)
         return say("too late")
 
     job = calls(("bash", {"command": "echo hello; sleep 60", "background": True}))
@@ -258,6 +252,7 @@ def test_a_run_killed_with_jobs_is_resumed_without_them(tmp_path):
         assert asked.wait(15)
         agent.kill()
         agent.wait()
+        over.set()
     again = calls(("job", {"job": 1}), ("bash", {"command": "true", "background": True}))
     _, requests = play(tmp_path, again, say("done"), resume="", goal=None)
     unknown, second = results(requests[-1])[-2:]
