@@ -21,7 +21,8 @@ from taskwall.agent.models import choose
 from taskwall.agent.runs import RunLog
 from taskwall.agent.screen import call_line
 from taskwall.agent.scripted import ScriptedModel, calls, fail, say, task_id
-from taskwall.agent.shell import Consent, run_command, shell_tools
+from taskwall.agent.processes import Groups
+from taskwall.agent.shell import Consent, run_command
 from taskwall.agent.todo import read, rendered
 from taskwall.agent.tools import Toolbox
 from taskwall.core.errors import Invalid
@@ -39,7 +40,7 @@ FINISH_GOAL = "认领并完成 schema 任务，列出解锁了什么"
 def clean_environment(monkeypatch):
     """Neither a configured model, nor a client around the tests, nor a proxy."""
     for name in list(os.environ):
-        if name.startswith(("TASKWALL_", "OPENAI_", "DEEPSEEK_", "CLAUDE", "CODEX_", "GEMINI_")):
+        if name.startswith(("TASKWALL_", "OPENAI_", "DEEPSEEK_", "ANTHROPIC_", "CLAUDE", "CODEX_", "GEMINI_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
@@ -195,7 +196,7 @@ def test_every_call_is_answered_exactly_once_whatever_goes_wrong(tmp_path):
     assert_answered(requests[-1]["messages"])
     answers = results(requests[-1])
     assert "did you mean create_task?" in answers[0]
-    assert "there are bash, read_file" in answers[1]
+    assert "there are bash, job, read_file" in answers[1]
     assert "not JSON" in answers[2]
     assert "task_nowhere" in answers[3]
     assert "does not take 'colour'" in answers[4]
@@ -283,11 +284,10 @@ def assert_released(folder, why):
     ("steps", "options", "status", "why"),
     [
         ((say("I give up."),), {}, 0, "finished"),
-        ((), {"max_turns": 2}, 1, "--max-turns"),
-        ((fail(401, "key expired"),), {}, 1, "answered 401: key expired"),
-        (({"role": "tool", "status": 200, "error": "overloaded"},), {}, 1, "overloaded"),
+        ((), {"max_turns": 2}, 10, "--max-turns"),
+        ((fail(401, "key expired"),), {}, 9, "answered 401: key expired"),
     ],
-    ids=["finished", "max turns", "401", "error in a 200"],
+    ids=["finished", "max turns", "401"],
 )
 def test_whatever_ends_a_run_what_it_holds_is_released(tmp_path, capsys, steps, options, status, why):
     assert play(tmp_path, *claimed(*steps), **options)[0] == status
@@ -296,9 +296,8 @@ def test_whatever_ends_a_run_what_it_holds_is_released(tmp_path, capsys, steps, 
     assert_answered(log_of(tmp_path))
 
 
-@pytest.mark.slow
 def test_a_model_that_cannot_be_reached_ends_the_run(tmp_path, capsys):
-    assert run(place(tmp_path), goal="go", base_url="http://127.0.0.1:9/v1", model="none") == 1
+    assert run(place(tmp_path), goal="go", base_url="http://127.0.0.1:9/v1", model="none", max_seconds=0.6) == 9
     assert "cannot be reached" in capsys.readouterr().err
 
 
@@ -356,7 +355,7 @@ def test_a_signal_during_a_command_ends_it_and_answers_every_call(tmp_path):
     wait_until(lambda: is_gone(int(pid.read_text())))
     assert_released(tmp_path, "interrupted")
     assert_answered(log_of(tmp_path))
-    assert [m["content"] for m in log_of(tmp_path)][-2:] == ["interrupted", "interrupted"]
+    assert [m["content"] for m in log_of(tmp_path)][-2:] == ["interrupted", "not run: interrupted"]
 
 
 def test_a_signal_during_a_change_of_the_board_waits_for_its_end():
@@ -399,11 +398,8 @@ def test_a_run_killed_in_a_call_is_resumed_without_repeating_it(tmp_path):
 
     assert play(tmp_path, look, say("done"), goal=None, resume="")[0] == 0
     assert_answered(seen)
-    assert [m["content"].startswith("The run was interrupted during this call") for m in seen[-3:]] == [
-        True,
-        True,
-        False,
-    ]
+    during, before, _ = [m["content"] for m in seen[-3:]]
+    assert "interrupted during this call" in during and "unknown" in during and "it was not run" in before
     assert f"You hold:\n- {row.task.id}" in seen[-1]["content"]
     assert (tmp_path / "times").read_text() == "x\n"
     assert board_of(tmp_path).get(row.task.id).row.task.status == "completed"
@@ -462,7 +458,7 @@ def test_long_output_is_cut_in_the_middle_and_kept_in_a_file(tmp_path, capsys):
 
 
 def test_a_command_out_of_time_is_ended_with_its_children(tmp_path):
-    told = run_command("sleep 60 & echo $! > pid; wait", str(tmp_path), os.environ, 0.3)
+    told = run_command("sleep 60 & echo $! > pid; wait", str(tmp_path), os.environ, 0.3, Groups())
     assert told.startswith("timed out after 0.3 seconds")
     wait_until(lambda: is_gone(int((tmp_path / "pid").read_text())))
 
@@ -478,9 +474,13 @@ def test_a_timeout_is_answered_and_the_run_goes_on(tmp_path):
 
 
 def test_what_a_command_leaves_running_does_not_keep_it(tmp_path):
-    told = run_command("sleep 60 & echo $! > pid", str(tmp_path), os.environ, 30)
+    groups = Groups()
+    told = run_command("sleep 60 & echo $! > pid", str(tmp_path), os.environ, 30, groups)
     assert told == "exit code 0\n(no output)"
-    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    left = int((tmp_path / "pid").read_text())
+    assert not is_gone(left)
+    groups.close()
+    wait_until(lambda: is_gone(left))
 
 
 def test_a_person_is_asked_until_always():
@@ -519,10 +519,11 @@ def test_on_a_terminal_the_whole_command_is_shown_before_it_runs(tmp_path):
                     os.write(ours, b"y\n" if asked == 1 else b"\n")
         os.close(ours)
         assert agent.wait(15) == 0
-    lines = shown.decode().replace("\r\n", "\n").split("\n")
-    assert lines[0].startswith("> bash command=echo long long") and lines[0].endswith("…") and lines[1] == command
+    lines = re.sub(r"\x1b\[\w+", "", shown.decode().replace("\r\n", "\n")).split("\n")
+    at = next(at for at, line in enumerate(lines) if "> bash" in line)
+    assert lines[at].endswith("…") and lines[at + 1] == command
     assert (tmp_path / "made").exists() and not (tmp_path / "more").exists()
-    assert "the person at the terminal refused this command" in lines
+    assert "  the person at the terminal refused this command" in lines
 
 
 # Files
@@ -645,14 +646,15 @@ def test_a_call_is_echoed_with_its_task_first_and_never_cut_here():
 def test_schemas_keep_to_the_dialect_that_every_client_accepts(tmp_path):
     board = board_of(tmp_path)
     workspace = Workspace(str(tmp_path), str(tmp_path), str(tmp_path))
-    offered = Toolbox(board, workspace, Consent(always=True, ask=None), None).schemas()
-    assert [t["name"] for t in offered][:5] == ["bash", "read_file", "write_file", "edit_file", "todo_write"]
-    assert [t["name"] for t in offered][5:] == [t["name"] for t in registry.tools()] and len(offered) == 15
+    offered = Toolbox(
+        board, workspace, Consent(always=True, ask=None), RunLog.start(str(tmp_path), "run", {})
+    ).schemas()
+    own = ["bash", "job", "read_file", "write_file", "edit_file", "todo_write"]
+    assert [t["name"] for t in offered] == [*own, *(t["name"] for t in registry.tools())]
     for tool in offered:
         assert set(tool) == {"name", "description", "parameters"} and len(tool["description"]) < 1_000
         assert_safe(tool["parameters"])
-    [bash] = shell_tools(board, ".", Consent(always=True, ask=None))
-    assert bash.schema["required"] == ["command"]
+    assert offered[0]["parameters"]["required"] == ["command"]
 
 
 def assert_safe(schema):

@@ -79,13 +79,13 @@ def _model() -> Iterator[dict[str, Any]]:
     """Which model plays, said plainly; the options of a run that name it."""
     try:
         endpoint = choose(None, None, os.environ)
-    except Invalid:
-        endpoint = None
+    except Invalid as refused:
+        endpoint, why = None, refused.message
     if endpoint:
         print(f"The model is {endpoint.model} at {endpoint.base_url}.")
         yield {}
     else:
-        print("No model is configured: a script plays the model, on loopback. Board, tools and requests are real.")
+        print(f"As {why}, a script plays the model, on loopback. Board, tools and requests are real.")
         print("To see a real one, set DEEPSEEK_API_KEY or OPENAI_API_KEY (or OPENAI_BASE_URL and TASKWALL_MODEL).")
         with ScriptedModel(SCRIPT) as scripted:
             yield {"base_url": scripted.url, "model": "scripted"}

@@ -1,119 +1,92 @@
-"""Which model answers, and how it is asked: any endpoint that speaks OpenAI's chat completions."""
+"""Which model is asked, and where: what options and environment say, and never one by chance."""
 
 from __future__ import annotations
-
-import json
 
 from ..core.errors import Invalid
 from ..core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Protocol
-
-    from .messages import Message
-
-    class Model(Protocol):
-        """Whatever answers a conversation."""
-
-        def answer(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> Message:
-            """The next assistant message, as it came. Raises ModelError."""
-
-
-DEEPSEEK, OPENAI = "https://api.deepseek.com", "https://api.openai.com/v1"
-DEEPSEEK_MODEL, OPENAI_MODEL = "deepseek-chat", "gpt-5-mini"
-NO_KEY = "none"
-"""Sent where no key is configured: the SDK insists on one, local servers ignore it."""
-
-HOW = (
-    "set DEEPSEEK_API_KEY or OPENAI_API_KEY; or name any compatible endpoint: --base-url URL --model NAME "
-    "(OPENAI_BASE_URL, TASKWALL_MODEL), for Ollama --base-url http://127.0.0.1:11434/v1"
-)
-
-
-class ModelError(Exception):
-    """The endpoint gave no answer, and asking again now would not help; the message says why."""
+    from collections.abc import Mapping
 
 
 class Endpoint(Record):
-    """Where a model is asked, with which key."""
+    """Where a model is asked, with which key, and in which protocol: "openai" or "anthropic"."""
 
     base_url: str
     key: str
     model: str
+    wire: str = "openai"
+
+    @property
+    def name(self) -> str:
+        """The model and where it is asked, for people; what it alone understands is marked with this."""
+        return f"{self.model} at {self.base_url}"
+
+
+DEEPSEEK, OPENAI, ANTHROPIC = "https://api.deepseek.com", "https://api.openai.com/v1", "https://api.anthropic.com"
+NO_KEY = "none"
+"""Sent where no key is configured: the SDKs insist on one, local servers ignore it."""
+
+
+class Provider(Record):
+    """A service that is found by its key: where, under what names its models go, and which one is usual."""
+
+    variable: str
+    url: str
+    prefix: str
+    usual: str
+
+
+PROVIDERS = (
+    Provider("DEEPSEEK_API_KEY", DEEPSEEK, "deepseek", "deepseek-chat"),
+    Provider("ANTHROPIC_API_KEY", ANTHROPIC, "claude", "claude-sonnet-5-5"),
+    Provider("OPENAI_API_KEY", OPENAI, "", "gpt-5-mini"),
+)
+
+HOW = (
+    "set DEEPSEEK_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY; or name any compatible endpoint: --base-url URL "
+    "--model NAME (OPENAI_BASE_URL, TASKWALL_MODEL), for Ollama --base-url http://127.0.0.1:11434/v1"
+)
 
 
 def choose(model: str | None, base_url: str | None, env: Mapping[str, str]) -> Endpoint:
-    """The endpoint that flags and environment configure. Raises Invalid, saying what to set, when none is."""
+    """The endpoint that flags and environment configure. Raises Invalid, saying what to set, when none is.
+
+    A URL decides alone where to ask; else the maker of the named model, when its key is set; else the only key.
+    """
     model = model or env.get("TASKWALL_MODEL") or ""
     url = base_url or env.get("OPENAI_BASE_URL") or ""
-    openai_key, deepseek_key = env.get("OPENAI_API_KEY") or "", env.get("DEEPSEEK_API_KEY") or ""
-    if not url and deepseek_key and (not openai_key or model.startswith("deepseek") or not model):
-        url = DEEPSEEK
-    elif not url and openai_key:
-        url = OPENAI
-    if not url:
-        raise Invalid("no model is configured", next=HOW)
-    key, usual = openai_key, ""
-    if url.startswith(DEEPSEEK):
-        key, usual = deepseek_key or openai_key, DEEPSEEK_MODEL
-    elif url.startswith(OPENAI):
-        usual = OPENAI_MODEL
+    if url:
+        provider = next((p for p in PROVIDERS if _host(p.url) == _host(url)), None)
+    else:
+        provider = _provider(model, env)
+        url = (env.get("ANTHROPIC_BASE_URL") if provider.url == ANTHROPIC else "") or provider.url
+    anthropic = (provider is not None and provider.url == ANTHROPIC) or url.rstrip("/").endswith("/anthropic")
+    usual = provider.usual if provider else ""
     if not (model or usual):
         raise Invalid(f"{url} is to be asked, but not for which model", next="give --model or set TASKWALL_MODEL")
-    return Endpoint(url, key or NO_KEY, model or usual)
+    # Local servers and gateways go by the variable of the protocol that they speak.
+    general = "ANTHROPIC_API_KEY" if anthropic else "OPENAI_API_KEY"
+    key = (env.get(provider.variable) if provider else "") or env.get(general) or NO_KEY
+    return Endpoint(url, key, model or usual, "anthropic" if anthropic else "openai")
 
 
-class OpenAIModel:
-    """A model behind an OpenAI-compatible endpoint. The SDK repeats what is worth repeating, twice."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        import openai  # imported late: it takes a second, and only a run needs it
-
-        self.endpoint = endpoint
-        self._openai = openai
-        self._client = openai.OpenAI(base_url=endpoint.base_url, api_key=endpoint.key)
-
-    def answer(self, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> Message:
-        """The next assistant message, every field of it as it came. Raises ModelError."""
-        functions: Any = [{"type": "function", "function": tool} for tool in tools]
-        history: Any = list(messages)
-        try:
-            # The raw response, because the SDK's types drop what they do not know.
-            raw = self._client.chat.completions.with_raw_response.create(
-                model=self.endpoint.model, messages=history, tools=functions, tool_choice="auto"
-            )
-            return _message(json.loads(raw.content))
-        except self._openai.APIStatusError as error:
-            raise ModelError(
-                f"{self._where} answered {error.status_code}: {_told(error.body, error.message)}"
-            ) from None
-        except self._openai.APIConnectionError as error:
-            raise ModelError(f"{self._where} cannot be reached: {error.__cause__ or error}") from None
-        except (self._openai.OpenAIError, ValueError) as error:
-            raise ModelError(f"{self._where}: {error}") from None
-
-    @property
-    def _where(self) -> str:
-        return f"the model {self.endpoint.model} at {self.endpoint.base_url}"
+def _provider(model: str, env: Mapping[str, str]) -> Provider:
+    """Whose key is to be used. Never one of several by chance: it may cost money."""
+    keyed = [p for p in PROVIDERS if env.get(p.variable)]
+    if not keyed:
+        raise Invalid("no model is configured", next=HOW)
+    maker = next((p for p in PROVIDERS if model.startswith(p.prefix)), None) if model else None
+    if maker in keyed:
+        return maker
+    if maker and maker.prefix:
+        raise Invalid(f"{model} is not reached with {keyed[0].variable}", next=f"set {maker.variable}, or --base-url")
+    if len(keyed) > 1:
+        found = ", ".join(p.variable for p in keyed)
+        raise Invalid(f"several models are configured: {found}", next="name one: --model NAME, or TASKWALL_MODEL")
+    return keyed[0]
 
 
-def _message(body: Any) -> Message:
-    """The assistant message in a response. Raises ValueError when there is none."""
-    try:
-        message = body["choices"][0]["message"]
-    except (LookupError, TypeError):
-        message = None
-    if not isinstance(message, dict):
-        raise ValueError(  # noqa: TRY004 - what an endpoint sent is a value, not a type of ours
-            f"its answer holds no message: {_told(body, json.dumps(body)[:300])}"
-        )
-    return {"role": "assistant", **message}
-
-
-def _told(body: Any, otherwise: str) -> str:
-    """The endpoint's own words about an error."""
-    error = body.get("error", body) if isinstance(body, dict) else None
-    message = error.get("message") if isinstance(error, dict) else error
-    return str(message) if message and not isinstance(message, dict) else otherwise
+def _host(url: str) -> str:
+    return url.partition("://")[2].partition("/")[0]

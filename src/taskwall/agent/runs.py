@@ -1,6 +1,7 @@
 """The log of a run, `.local/runs/RUN.jsonl`: its header, then each message as it comes, so that a run can go on.
 
-Beside it the folder `RUN/`: outputs too long for the conversation, and the lock of whoever runs it.
+Beside it the folder `RUN/`: outputs too long for the conversation or of commands in the background, the logs of
+helpers, and the lock of whoever runs it.
 """
 
 from __future__ import annotations
@@ -74,15 +75,26 @@ class RunLog:
         self.messages.append(message)
         self._write({"message": message})
 
-    def end(self, exit: int, why: str) -> None:
-        """Note how the run ended."""
-        self._write({"end": {"exit": exit, "why": why}})
+    def replace(self, messages: list[Message]) -> None:
+        """Go on with a shorter conversation; what it leaves out stays in the file, above."""
+        dropped = len(self.messages) - sum(any(old is new for new in messages) for old in self.messages)
+        self.messages = messages
+        self._write({"compacted": dropped, "messages": messages})
+
+    def end(self, exit: int, why: str, used: str) -> None:
+        """Note how the run ended and what it used."""
+        self._write({"end": {"exit": exit, "why": why, "used": used}})
+
+    def helper(self, header: Mapping[str, Any]) -> tuple[int, RunLog]:
+        """A new log within this run's folder, for a helper; its number is used by no other."""
+        number = 1 + len(_run_ids(self.folder))
+        return number, RunLog.start(self.folder, f"helper-{number}", header)
 
     def spill(self, text: str) -> str:
         """Keep a text that is too long for the conversation; its path."""
         number = len(os.listdir(self.folder))
         path = os.path.join(self.folder, f"{number:03}.txt")
-        with open(path, "w", encoding="utf-8", newline="") as file:
+        with open(path, "x", encoding="utf-8", newline="") as file:
             file.write(text)
         return path
 
@@ -119,6 +131,8 @@ def _read(path: str) -> tuple[dict[str, Any], list[Message]]:
                 continue
             if isinstance(entry.get("message"), dict):
                 messages.append(entry["message"])
+            elif isinstance(entry.get("messages"), list):
+                messages = entry["messages"]
             elif "run" in entry:
                 header = {key: value for key, value in entry.items() if isinstance(value, str)}
     return header, messages

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Self
 
     Reply = dict[str, Any]
@@ -84,6 +84,14 @@ class ScriptedModel:
             step = next(self._steps, say("The script is over."))
         return step(body["messages"]) if callable(step) else step
 
+    def respond(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        """Answer a request over HTTP."""
+        reply = self.answer(body)
+        if "status" in reply:
+            send(handler, reply["status"], {"error": reply["error"]})
+        else:
+            send(handler, 200, {"object": "chat.completion", "choices": [{"index": 0, "message": reply}]})
+
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         scripted = self
 
@@ -91,23 +99,24 @@ class ScriptedModel:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                reply = scripted.answer(body)
-                if "status" in reply:
-                    self._send(reply["status"], {"error": reply["error"]})
-                else:
-                    self._send(200, {"object": "chat.completion", "choices": [{"index": 0, "message": reply}]})
-
-            def _send(self, status: int, body: dict[str, Any]) -> None:
-                data = json.dumps(body).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                with contextlib.suppress(ConnectionError):  # whoever asked may be gone
-                    self.end_headers()
-                    self.wfile.write(data)
+                scripted.respond(self, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
             def log_message(self, *_: object) -> None:
                 """Say nothing."""
 
         return Handler
+
+
+def send(handler: BaseHTTPRequestHandler, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
+    """Send a response of JSON."""
+    data = json.dumps(body).encode()
+    handler.send_response(status)
+    for name, value in {
+        "Content-Type": "application/json",
+        "Content-Length": str(len(data)),
+        **(headers or {}),
+    }.items():
+        handler.send_header(name, value)
+    with contextlib.suppress(ConnectionError):  # whoever asked may be gone
+        handler.end_headers()
+        handler.wfile.write(data)

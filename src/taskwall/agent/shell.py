@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import subprocess
 import tempfile
 import time
 
 from ..core.errors import Invalid
-from .tool import Tool, needed, number, own
+from .processes import MAX_OUTPUT, end_group, watch
+from .tool import Tool, flag, needed, number, own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import IO
 
     from ..board import Board
+    from .jobs import Jobs
+    from .processes import Groups
 
 TIME_LIMIT, LONGEST = 120, 1_800
 """Seconds a command may take, and may be allowed to take."""
-MAX_OUTPUT = 32 * 1024 * 1024
-"""Bytes of output at which a command is ended."""
-GLANCE = 0.2
-"""Seconds between looks at a running command's output."""
 
 
 class Consent:
@@ -48,65 +43,42 @@ class Consent:
             raise Invalid("the person at the terminal refused this command", next="go on without it, or say why not")
 
 
-def shell_tools(board: Board, folder: str, consent: Consent) -> list[Tool]:
-    """bash in this folder, with the board and who acts in its environment."""
+def bash_tool(
+    board: Board, folder: str, consent: Consent, groups: Groups, jobs: Jobs, deadline: float = float("inf")
+) -> Tool:
+    """bash in this folder, with the board and who acts in its environment. deadline: of the run, monotonic."""
     # A board that only memory holds has no path.
     path = getattr(board.store, "path", "")
     env = {"TASKWALL_BOARD": path, "TASKWALL_ACTOR": board.actor.name, "TASKWALL_SESSION": board.actor.session}
 
-    def bash(command: str, timeout: int = TIME_LIMIT) -> str:
+    def bash(command: str, timeout: int = 0, background: bool = False) -> str:
         consent.require(command)
-        return run_command(command, folder, {**os.environ, **env}, max(1, min(timeout, LONGEST)))
+        left = max(1.0, deadline - time.monotonic())
+        limit = min(left, timeout if timeout > 0 else left if background else TIME_LIMIT)
+        if background:
+            job = jobs.start(command, folder, {**os.environ, **env}, limit)
+            return f"Job {job.number} runs; you are told when it ends. Its output goes to {job.path}; see also: job"
+        return run_command(command, folder, {**os.environ, **env}, min(limit, LONGEST), groups)
 
-    return [
-        own(
-            bash,
-            "Run a shell command in the workspace; its exit code and output come back.",
-            needed("command", "command line"),
-            number("timeout", f"seconds until it is ended, {TIME_LIMIT} when left out"),
-        )
-    ]
+    return own(
+        bash,
+        "Run a shell command in the workspace; its exit code and output come back.",
+        needed("command", "command line"),
+        number("timeout", f"seconds until it is ended, {TIME_LIMIT} when left out"),
+        flag("background", "return at once; it ends with this run"),
+    )
 
 
-def run_command(command: str, folder: str, env: Mapping[str, str], limit: float) -> str:
+def run_command(command: str, folder: str, env: Mapping[str, str], limit: float, groups: Groups) -> str:
     """How a command ended, then what it wrote."""
     # A file, not a pipe: what a command leaves running may keep a pipe open for ever.
     with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            ["bash", "-c", command],
-            cwd=folder,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        process = groups.start(command, folder, env, output)
         try:
-            end = _wait(process, output, limit)
+            end = watch(process, output, limit)
         finally:
             if process.returncode is None:
                 end_group(process)
-        return f"{end}\n{_read(output)}".rstrip("\n")
-
-
-def _wait(process: subprocess.Popen[bytes], output: IO[bytes], limit: float) -> str:
-    deadline = time.monotonic() + limit
-    while (left := deadline - time.monotonic()) > 0:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            code = process.wait(min(left, GLANCE))
-            return f"exit code {code}" if code >= 0 else f"ended by signal {-code}"
-        if os.fstat(output.fileno()).st_size > MAX_OUTPUT:
-            return f"ended, with all that it started: it wrote more than {MAX_OUTPUT} bytes"
-    return f"timed out after {limit:g} seconds and was ended, with all that it started"
-
-
-def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a command that was started in a session of its own, and its children."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _read(output: IO[bytes]) -> str:
-    output.seek(0)
-    return output.read(MAX_OUTPUT).decode("utf-8", "replace") or "(no output)"
+        output.seek(0)
+        text = output.read(MAX_OUTPUT).decode("utf-8", "replace") or "(no output)"
+        return f"{end}\n{text}".rstrip("\n")

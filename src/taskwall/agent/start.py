@@ -10,12 +10,19 @@ from .. import config, signals
 from ..board import timestamp, utc_now
 from ..core.errors import Refused
 from ..core.model import checked_line
+from ..core.record import Record
 from ..heartbeat import Heartbeat
+from .budget import MAX_TURNS, Budget, limits
+from .claims import Claims, OneTask, give_back
+from .ending import FAILED, INTERRUPTED, Ended
 from .files import Workspace
-from .loop import Agent, Ended
+from .helpers import Helpers
+from .http import HTTPModel
+from .loop import Agent
 from .messages import system_message, tool_message, unanswered, user_message
-from .models import OpenAIModel, choose
-from .prompts import SYSTEM, UNKNOWN, going_on, opening
+from .models import choose
+from .patience import Patient
+from .prompts import NOT_BEGUN, SYSTEM, UNKNOWN, goal_of, going_on, opening
 from .runs import RunLog, fresh_run_id
 from .screen import Screen
 from .shell import Consent
@@ -23,15 +30,26 @@ from .tools import Toolbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from ..board import Board
     from ..config import Location
     from ..core.model import Actor
+    from .budget import Limits
 
-MAX_TURNS = 100
-"""How often a model is asked in one run, unless told otherwise."""
+NOT_FOR_ONE_TASK = ("claim_task", "next_actionable")
+"""Tools that a run has no use for which works on one task alone."""
+
+
+class Options(Record):
+    """How a run goes. yes: commands run unasked. outside: files may lie outside the board's worktree."""
+
+    limits: Limits
+    goal: str | None = None
+    task: str | None = None
+    yes: bool = False
+    outside: bool = False
 
 
 def run(
@@ -39,53 +57,42 @@ def run(
     *,
     goal: str | None = None,
     actor: str | None = None,
+    task: str | None = None,
     model: str | None = None,
     base_url: str | None = None,
-    yes: bool = False,
+    fallback: str | None = None,
     resume: str | None = None,
-    max_turns: int = MAX_TURNS,
+    yes: bool = False,
     outside: bool = False,
+    max_turns: int = MAX_TURNS,
+    max_tokens: int | None = None,
+    max_seconds: float | None = None,
+    max_cost: float | None = None,
+    prices: str | None = None,
 ) -> int:
-    """Run an agent on a board. Returns 0 when it finished, 1 after an error or its last turn, 130 when interrupted.
+    """Run an agent on a board. Returns how it ended, one of the statuses in `ending`: 0 finished, 130 interrupted…
 
-    goal: None works the board off. actor: its name, "agent" when neither this nor the environment gives one. yes:
-    commands run unasked. resume: the run to go on with, "" for the latest. outside: files may lie outside the
-    board's worktree. Raises Refused when the run cannot begin.
+    goal: None works the board off. actor: its name, "agent" when neither this nor the environment gives one. task: the
+    only one that it works on; a claim of it that its session already has is left as it is at the end. fallback: a model
+    that stands in when the other is overloaded. resume: the run to go on with, "" for the latest. Raises Refused when
+    the run cannot begin.
     """
-    endpoint = choose(model, base_url, os.environ)
+    most = limits(max_turns, max_tokens, max_seconds, max_cost, prices or os.environ.get("TASKWALL_PRICES"))
+    endpoints = [choose(name, base_url, os.environ) for name in ([model, fallback] if fallback else [model])]
+    models = [HTTPModel(endpoint) for endpoint in endpoints]
     runs = os.path.join(location.path, ".local", "runs")
     resumed = RunLog.resume(runs, resume) if resume is not None else None
+    earlier = resumed.header if resumed else {}
     run_id = resumed.id if resumed else fresh_run_id()
-    who = _actor(actor, resumed.header if resumed else {}, run_id)
-    board = config.open_board(location, who, make=True, beats=True)
+    options = Options(most, goal or earlier.get("goal"), task or earlier.get("task"), yes, outside)
+    who = _actor(actor, earlier, run_id)
+    board = config.open_board(location, who, make=not options.task, beats=True)
     with board.store.write():
         pass  # makes .local, which ignores itself, and tells now rather than later that a board cannot be written
-    # A session that somebody else began may hold tasks already; those are theirs to give back.
-    theirs = _held(board) if os.environ.get("TASKWALL_SESSION") and not resumed else set()
-    heartbeat = Heartbeat(config.open_board(location, who, beats=True), but=theirs)
-    header = {
-        "actor": who.name,
-        "session": who.session,
-        "model": endpoint.model,
-        "goal": goal,
-        "at": timestamp(utc_now()),
-    }
-    log = resumed or RunLog.start(runs, run_id, header)
-    screen = Screen()
-
-    def work() -> Ended:
-        consent = Consent(always=yes, ask=screen.ask if screen.terminal and sys.stdin.isatty() else None)
-        workspace = Workspace(location.root, location.path, log.folder, outside)
-        toolbox = Toolbox(board, workspace, consent, log)
-        _open(log, board, goal or log.header.get("goal"), location.root, new_goal=goal)
-        return Agent(OpenAIModel(endpoint), toolbox, log, screen, max_turns, heartbeat.take_lost).run()
-
-    with log.locked(), signals.ending(), heartbeat:
-        return _drive(work, board, log, screen, theirs)
-
-
-def _held(board: Board) -> set[str]:
-    return {task.token for task in board.store.read().held_by(board.actor)}
+    header = {"actor": who.name, "session": who.session, "model": endpoints[0].model, "at": timestamp(utc_now())}
+    log = resumed or RunLog.start(runs, run_id, header | {"goal": options.goal, "task": options.task})
+    with log.locked(), signals.ending():
+        return Run(location, board, log, options, new_goal=goal).drive(models)
 
 
 def _actor(given: str | None, header: Mapping[str, Any], run_id: str) -> Actor:
@@ -95,50 +102,94 @@ def _actor(given: str | None, header: Mapping[str, Any], run_id: str) -> Actor:
     return actor.replace(session=checked_line(session, "the session"))
 
 
-def _open(log: RunLog, board: Board, goal: str | None, workspace: str, *, new_goal: str | None) -> None:
-    """Begin the conversation, or answer what was left open in it and go on."""
-    if not log.messages:
-        log.add(system_message(SYSTEM))
-    if len(log.messages) == 1:
-        log.add(user_message(opening(board, goal, workspace)))
-        return
-    for call in unanswered(log.messages):
-        log.add(tool_message(call, UNKNOWN))
-    log.add(user_message(going_on(board, new_goal)))
+class Run:
+    """One run. What a session that somebody else began held before is theirs to beat for and to give back."""
 
+    def __init__(
+        self, location: Location, board: Board, log: RunLog, options: Options, *, new_goal: str | None
+    ) -> None:
+        self.location, self.board, self.log, self.options = location, board, log, options
+        self.new_goal = new_goal
+        self.screen, self.budget = Screen(), Budget(options.limits)
+        borrowed = os.environ.get("TASKWALL_SESSION") and (options.task or not log.messages)
+        self.theirs = self.held() if borrowed else set()
 
-def _drive(work: Callable[[], Ended], board: Board, log: RunLog, screen: Screen, theirs: set[str]) -> int:
-    """Do the work and, however it ends, give back what is held and say so."""
-    ended = Ended(1, "it broke off")
-    try:
-        ended = work()
-    except KeyboardInterrupt as stop:
-        ended = Ended(130, str(stop) or "interrupted")
-    except BrokenPipeError:  # nobody reads any more; nothing can be said
-        raise
-    except OSError as error:
-        ended = Ended(1, f"it cannot go on: {error}")
-    finally:
-        with signals.undisturbed():
-            released = give_back(board, f"the run {log.id} of {board.actor.name} ended: {ended.why}", theirs)
-            with contextlib.suppress(OSError):
-                log.end(ended.exit, ended.why)
-    for line in released:
-        screen.say(line)
-    if ended.exit:
-        screen.complain(f"Stopped: {ended.why}\nGo on with: taskwall agent --resume={log.id}")
-    return ended.exit
+    def held(self) -> set[str]:
+        """The tokens of all that this actor and session hold."""
+        return {task.token for task in self.board.store.read().held_by(self.board.actor)}
 
-
-def give_back(board: Board, why: str, theirs: set[str]) -> list[str]:
-    """Release everything that this actor and session hold, but for tokens of others; a line about each."""
-    lines = []
-    for task in board.store.read().held_by(board.actor):
-        if task.token in theirs:
-            continue
+    def drive(self, models: Sequence[HTTPModel]) -> int:
+        """Do the work and, however it ends, give back what is held and say so. Returns how it ended."""
+        log, screen = self.log, self.screen
+        if screen.terminal:
+            screen.note(f"{models[0].name}, run {log.id}")
+        ended = Ended(FAILED, "it broke off")
         try:
-            board.release(task.token, reason=why)
-            lines.append(f"Released {task.id} ({task.subject}): {why}")
-        except Refused as error:
-            lines.append(f"{task.id} could not be released: {error.message}")
-    return lines
+            ended = self.work(Patient(models, screen.note))
+        except KeyboardInterrupt as stop:
+            ended = Ended(INTERRUPTED, str(stop) or "interrupted")
+        except Refused as refused:
+            ended = Ended(refused.exit, refused.message)
+            raise
+        except BrokenPipeError:  # nobody reads any more; nothing can be said
+            raise
+        except OSError as error:
+            ended = Ended(FAILED, f"it cannot go on: {error}")
+        finally:
+            with signals.undisturbed():
+                why = f"the run {log.id} of {self.board.actor.name} ended: {ended.why}"
+                released = give_back(self.board, why, self.theirs)
+                with contextlib.suppress(OSError):
+                    log.end(ended.exit, ended.why, self.budget.told())
+        for line in released:
+            screen.say(line)
+        if ended.exit:
+            screen.complain(f"Stopped: {ended.why}\nGo on with: taskwall agent --resume={log.id}")
+        screen.note(self.budget.told())
+        return ended.exit
+
+    def work(self, model: Patient) -> Ended:
+        """Set everything up around the loop, and run it."""
+        actor, log, screen = self.board.actor, self.log, self.screen
+        consent = Consent(always=self.options.yes, ask=screen.ask if screen.terminal and sys.stdin.isatty() else None)
+        workspace = Workspace(self.location.root, self.location.path, log.folder, self.options.outside)
+        with Heartbeat(config.open_board(self.location, actor, beats=True), but=self.theirs) as heartbeat:
+            claims = self.claims(heartbeat)
+            without = NOT_FOR_ONE_TASK if self.options.task else ()
+            helpers = Helpers(self.location, self.board, model, log, self.budget, workspace)
+            delegate = helpers.tool(consent, claims, without)
+            toolbox = Toolbox(
+                self.board,
+                workspace,
+                consent,
+                log,
+                deadline=self.budget.deadline,
+                more=[delegate],
+                without=without,
+            )
+            with contextlib.closing(toolbox):
+                self.open()
+                return Agent(model, toolbox, log, screen, self.budget, claims).run()
+
+    def claims(self, heartbeat: Heartbeat) -> Claims:
+        """What the run looks after; the one task that it works on is claimed now, unless that was done for it."""
+        if not self.options.task:
+            return Claims(self.board, heartbeat.take_lost, self.log.path)
+        task = self.board.get(self.options.task).row.task
+        if task.token not in self.held():
+            task = self.board.claim(task.id).row.task
+        return OneTask(self.board, heartbeat.take_lost, self.log.path, task)
+
+    def open(self) -> None:
+        """Begin the conversation, or answer what was left open in it and go on."""
+        log = self.log
+        if not log.messages:
+            log.add(system_message(SYSTEM))
+        if len(log.messages) == 1:
+            goal = goal_of(self.board, self.options.goal, self.options.task)
+            log.add(user_message(opening(self.board, goal, self.location.root)))
+            return
+        for number, call in enumerate(unanswered(log.messages)):
+            # One call runs after the other, and each result is saved before the next.
+            log.add(tool_message(call, NOT_BEGUN if number else UNKNOWN))
+        log.add(user_message(going_on(self.board, self.new_goal)))

@@ -35,7 +35,7 @@ class Tool(Record):
 
 
 def own(run: Any, doc: str, *params: Param) -> Tool:
-    """The tool that calls this function of text and numbers by its name."""
+    """The tool that calls this function by its name."""
     verb = Verb(run.__name__, run, params, doc, None, writes=True, makes_board=False)
     return Tool(verb.name, doc, schema(verb), lambda given: str(run(**arguments(verb, given))))
 
@@ -53,6 +53,11 @@ def needed(name: str, doc: str) -> Param:
     return Param(name, name, "str", required=True, doc=doc)
 
 
-def number(name: str, doc: str) -> Param:
-    """A whole number that may be left out."""
-    return Param(name, name, "int", required=False, doc=doc)
+def number(name: str, doc: str, *, required: bool = False) -> Param:
+    """A whole number."""
+    return Param(name, name, "int", required=required, doc=doc)
+
+
+def flag(name: str, doc: str) -> Param:
+    """Yes or no; no when left out."""
+    return Param(name, name, "bool", required=False, doc=doc)

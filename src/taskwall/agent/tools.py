@@ -9,12 +9,15 @@ from ..lengths import shortened
 from ..results import Created
 from ..signals import deferred
 from .files import file_tools
-from .shell import shell_tools
+from .jobs import Jobs
+from .processes import Groups
+from .shell import bash_tool
 from .todo import todo_tool
 from .tool import Tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
     from typing import Any
 
     from ..board import Board
@@ -28,12 +31,33 @@ MAX_RESULT = 8_000
 
 
 class Toolbox:
-    """Every tool of a run by name."""
+    """Every tool of a run by name, until it is closed."""
 
-    def __init__(self, board: Board, workspace: Workspace, consent: Consent, log: RunLog) -> None:
-        self.log = log
-        found = [*shell_tools(board, workspace.root, consent), *file_tools(workspace), todo_tool(), *board_tools(board)]
-        self.tools = {tool.name: tool for tool in found}
+    def __init__(
+        self,
+        board: Board,
+        workspace: Workspace,
+        consent: Consent,
+        log: RunLog,
+        *,
+        deadline: float = float("inf"),
+        more: Sequence[Tool] = (),
+        without: Collection[str] = (),
+    ) -> None:
+        """deadline: of the run, on the monotonic clock. without: tools that it has no use for."""
+        self.log, self.groups = log, Groups()
+        self.jobs = Jobs(self.groups, log.folder)
+        bash = bash_tool(board, workspace.root, consent, self.groups, self.jobs, deadline)
+        own = [bash, self.jobs.tool(), *file_tools(workspace), todo_tool(), *more]
+        self.tools = {tool.name: tool for tool in [*own, *board_tools(board)] if tool.name not in without}
+
+    def close(self) -> None:
+        """End the commands that still run."""
+        self.groups.close()
+
+    def notices(self) -> list[str]:
+        """What happened since this was last asked, beside the calls."""
+        return self.jobs.ended()
 
     def schemas(self) -> list[dict[str, Any]]:
         """What a model is told of the tools."""
@@ -57,7 +81,7 @@ class Toolbox:
             raise Invalid(f"no tool {call.name!r}", next=render.near(call.name, self.tools))
         if call.flaw:
             raise Invalid(
-                f"{call.name} was not run: its arguments are not JSON, perhaps cut off: {call.flaw}",
+                f"{call.name} was not run: its arguments were cut off or are not JSON: {call.flaw}",
                 next="send them again as one JSON object, shorter if need be",
             )
         return self.tools[call.name]
