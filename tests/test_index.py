@@ -60,7 +60,12 @@ class Wall:
         listed = board.list(everything=True)
         found["list"] = (listed.rows, listed.more, listed.total)
         found["open"] = board.list()
-        found["filtered"] = [board.list(["pending"]), board.list(owner="a"), board.list(text="work"), board.list(glob="t*")]
+        found["filtered"] = [
+            board.list(["pending"]),
+            board.list(owner="a"),
+            board.list(text="work"),
+            board.list(glob="t*"),
+        ]
         found["after"] = [board.list(after=row.task.id, limit=2) for row in listed.rows]
         view = self.stores[which].read()
         for row in listed.rows:
@@ -92,7 +97,13 @@ def draft(name, blockers, parent, owner=""):
 
 name = st.sampled_from(NAMES)
 VERBS = st.one_of(
-    st.tuples(st.just("create"), name, st.lists(name, max_size=2), st.sampled_from(["", *NAMES[:3]]), st.sampled_from(["", "a"])),
+    st.tuples(
+        st.just("create"),
+        name,
+        st.lists(name, max_size=2),
+        st.sampled_from(["", *NAMES[:3]]),
+        st.sampled_from(["", "a"]),
+    ),
     st.tuples(st.sampled_from(["claim", "complete", "release", "cancel", "reopen", "hold", "resume"]), name),
     st.tuples(st.sampled_from(["block", "unblock"]), name, name),
     st.tuples(st.just("claim best"), st.sampled_from([None, 5.0])),
@@ -143,7 +154,11 @@ def edit(wall, in_place, what, task=None, *given):
     elif what == "remove":
         path.unlink(missing_ok=True)
     elif what == "foreign":
-        write(path, json.dumps({"id": task, "subject": f"work on {task}", "status": "pending", "blockedBy": given[0]}), in_place)
+        write(
+            path,
+            json.dumps({"id": task, "subject": f"work on {task}", "status": "pending", "blockedBy": given[0]}),
+            in_place,
+        )
     elif what == "garbage" and path.exists():
         write(path, path.read_text()[:20], in_place)
     elif path.exists():
@@ -183,9 +198,7 @@ def run(steps, in_place):
 
 
 STEPS = st.lists(
-    st.tuples(
-        st.integers(0, 2), st.sampled_from(ACTORS), st.one_of(VERBS, VERBS, st.tuples(st.just("edit"), EDITS))
-    ),
+    st.tuples(st.integers(0, 2), st.sampled_from(ACTORS), st.one_of(VERBS, VERBS, st.tuples(st.just("edit"), EDITS))),
     min_size=1,
     max_size=14,
 )
@@ -288,7 +301,18 @@ def a_folder(path):
     path.mkdir()
 
 
-DAMAGE = [gone, emptied, garbage, cut_short, log_gone, a_page_garbled, another_database, of_another_version, of_another_boot, a_folder]
+DAMAGE = [
+    gone,
+    emptied,
+    garbage,
+    cut_short,
+    log_gone,
+    a_page_garbled,
+    another_database,
+    of_another_version,
+    of_another_boot,
+    a_folder,
+]
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     from ...config import Location
     from ...results import Answer, SetUp
@@ -62,8 +62,11 @@ def main(argv: list[str]) -> int:
         command = COMMANDS.get(name)
         if command is None:
             raise _no_command(name)
-        args = parser_of(command).parse_intermixed_args(rest)
-        return _run(command, args)
+        parser = parser_of(command)
+        if {"-h", "--help"} & {*rest}:
+            parser.print_help()
+            return 0
+        return _run(command, parser.parse_intermixed_args(rest))
     except Refused as error:
         if as_json:
             from ...envelope import dumps, refusal_envelope
@@ -78,8 +81,23 @@ def main(argv: list[str]) -> int:
 # Parsing
 
 
+class Formatter(argparse.HelpFormatter):
+    """As wide as the terminal; the width that is looked up by default costs an import of `shutil`, at every start."""
+
+    def __init__(self, prog: str, **more: Any) -> None:
+        try:
+            columns = os.get_terminal_size().columns
+        except OSError:
+            columns = 80
+        super().__init__(prog, width=columns - 2, **more)
+
+
 class Parser(argparse.ArgumentParser):
     """Wrong usage is refused like anything else, so that it has a code and can be JSON."""
+
+    def format_usage(self) -> str:
+        """Nothing: `parse_intermixed_args` wants it for messages that are written here, at the price of a tenth."""
+        return ""
 
     def error(self, message: str) -> NoReturn:
         raise Invalid(f"{self.prog}: {message}", next=f"see `{self.prog} --help`")
@@ -87,7 +105,9 @@ class Parser(argparse.ArgumentParser):
 
 def parser_of(command: Command) -> Parser:
     """The parser of one command; the options of all commands may stand before or after its name."""
-    parser = Parser(f"taskwall {command.name}", description=command.help, allow_abbrev=False)
+    parser = Parser(
+        f"taskwall {command.name}", description=command.help, allow_abbrev=False, formatter_class=Formatter
+    )
     _add_globals(parser)
     command.add_to(parser)
     return parser

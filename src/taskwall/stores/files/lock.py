@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import sys
 import time
 
@@ -119,7 +118,7 @@ def _wait(path: str, until: float, pause: float) -> int:
         os.close(fd)
         if time.monotonic() > until:
             raise TimeoutError
-        time.sleep(random.uniform(pause / 20, pause))  # noqa: S311 - jitter, so that waiters do not march in step
+        time.sleep(pause * (13 + os.urandom(1)[0]) / 268)  # jitter, so that waiters do not march in step
 
 
 def _holder(path: str) -> str:
