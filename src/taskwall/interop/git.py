@@ -1,0 +1,170 @@
+"""git, asked by its plumbing commands. Nothing here changes a repository."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from .. import config
+from ..core.errors import Invalid
+from ..core.model import Task
+from ..stores.files.dialects import NotATask, read
+from ..stores.files.disk import NotPlain, decode
+from ..stores.files.folder import SUFFIX
+from ..stores.files.patch import NotStrict, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+TIMEOUT = 60
+
+
+class GitFailed(Invalid):
+    """git could not answer."""
+
+
+class Git:
+    """The repository around a board. `top`: its worktree. `board`: the board's folder in it, with /; `.` at the top."""
+
+    def __init__(self, top: str, board: str) -> None:
+        self.top, self.board = top, board
+
+    @classmethod
+    def around(cls, board: str) -> Git | None:
+        """The repository that a board's folder lies in, None when that is none or has no worktree there."""
+        holder = os.path.dirname(os.path.abspath(board))
+        repository = config.find_repository(holder)
+        if repository is None or repository.top == repository.common:
+            return None
+        relative = os.path.relpath(os.path.realpath(board), os.path.realpath(repository.top))
+        return cls(repository.top, relative.replace(os.sep, "/"))
+
+    def run(self, *words: str, ok: tuple[int, ...] = (0,), given: bytes = b"") -> bytes:
+        """What a command prints. Raises GitFailed."""
+        # Nothing that a repository's config names may run, and asking must not refresh its index.
+        quiet = (
+            "--no-optional-locks",
+            "--literal-pathspecs",
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.quotePath=false",
+        )
+        env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | {"LC_ALL": "C"}
+        try:
+            done = subprocess.run(
+                ["git", "-C", self.top, *quiet, *words],
+                input=given,
+                capture_output=True,
+                env=env,
+                timeout=TIMEOUT,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise GitFailed("git is not installed", next="install git, or look at the board without it") from None
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise GitFailed(f"git {words[0]} did not answer: {error}", next="try it by hand in that folder") from None
+        if done.returncode not in ok:
+            told = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+            raise GitFailed(f"git {words[0]} failed: {told}", next="try it by hand in that folder")
+        return done.stdout
+
+    def commit(self, revision: str) -> str:
+        """The full name of a commit. Raises Invalid."""
+        if not revision or revision.startswith("-") or "\0" in revision or "\n" in revision:
+            raise Invalid(f"{revision!r} is no revision", next="name commits, branches or tags, such as HEAD~5..HEAD")
+        try:
+            return (
+                self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+                .decode()
+                .strip()
+            )
+        except GitFailed:
+            raise Invalid(
+                f"no commit {revision!r} in this repository", next="`git log --oneline` names commits"
+            ) from None
+
+    def files(self, commit: str) -> dict[str, str]:
+        """The task files of a commit: the names of their blobs by path."""
+        listed = self.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", *self.within)
+        found = {}
+        for entry in _split(listed):
+            head, _, path = entry.partition("\t")
+            mode, kind, name = head.split(" ")
+            if kind == "blob" and mode != "120000" and is_task_file(path):
+                found[path] = name
+        return found
+
+    def knows_board(self) -> bool:
+        """Whether git has, or is about to have, a file of the board."""
+        return bool(self.run("ls-files", "-z", "--", *(self.within or ["."])))
+
+    @property
+    def within(self) -> list[str]:
+        """The pathspec of the board."""
+        return [] if self.board == "." else [self.board]
+
+    def texts(self, names: Iterable[str]) -> dict[str, bytes]:
+        """The bytes of blobs by name."""
+        wanted = list(dict.fromkeys(names))
+        data = (
+            self.run("cat-file", "--batch", given="".join(f"{name}\n" for name in wanted).encode()) if wanted else b""
+        )
+        found, at = {}, 0
+        for name in wanted:
+            end = data.index(b"\n", at)
+            head = data[at:end].split(b" ")
+            at = end + 1
+            if len(head) == 3:
+                size = int(head[2])
+                found[name] = data[at : at + size]
+                at += size + 1
+        return found
+
+    def committed(self, path: str) -> bytes | None:
+        """The bytes of a file in the latest commit, None when it has none."""
+        try:
+            name = self.files(self.commit("HEAD")).get(path)
+        except Invalid:
+            return None
+        return self.texts([name]).get(name) if name else None
+
+    def stages(self) -> dict[str, dict[int, str]]:
+        """The files of the board that a merge left in conflict: the blobs of their stages 1 to 3 by path."""
+        found: dict[str, dict[int, str]] = {}
+        for entry in _split(self.run("ls-files", "-u", "-z", "--full-name", "--", *(self.within or ["."]))):
+            head, _, path = entry.partition("\t")
+            _, name, stage = head.split(" ")
+            found.setdefault(path, {})[int(stage)] = name
+        return found
+
+    def attribute(self, name: str, path: str) -> str:
+        """The value of an attribute of a file."""
+        return _split(self.run("check-attr", "-z", name, "--", path))[2]
+
+    def setting(self, key: str) -> str | None:
+        """A value of git's configuration, None when it has none."""
+        found = self.run("config", "-z", "--get", key, ok=(0, 1))
+        return os.fsdecode(found).rstrip("\0") if found else None
+
+
+def is_task_file(path: str) -> bool:
+    """Whether a path in a board is one of its tasks, or of its archive."""
+    return path.endswith(".json") and "/.local/" not in f"/{path}"
+
+
+def task_in(path: str, data: bytes | None) -> Task:
+    """The task in the bytes of a file, or one that says why there is none."""
+    name = os.path.basename(path)
+    flaw = "cannot be read"
+    if data is not None:
+        try:
+            return read(parse(decode(data)))
+        except (NotPlain, NotStrict, NotATask) as error:
+            flaw = str(error)
+    return Task(name.removesuffix(SUFFIX), subject=name, flaw=flaw)
+
+
+def _split(output: bytes) -> list[str]:
+    return [os.fsdecode(part) for part in output.split(b"\0")[:-1]]
