@@ -10,7 +10,7 @@ import time
 
 from .core import rules
 from .core.errors import Invalid, NothingActionable, Refused, Unreadable, WaitingOnPerson
-from .core.model import IN_PROGRESS, MAX_ID, Actor, Task
+from .core.model import MAX_ID, Actor, Task
 from .core.state import STATES, Waiting, actionable, is_actionable, state, waits_for, who_must_act, would_unblock
 from .core.view import age
 from .proof import find_products
@@ -255,7 +255,7 @@ class Board:
         """Everything stored and derived of one task."""
         view = self.store.read()
         task = _locate(view, name)[0]
-        claim = view.claim(task.id)
+        claim = view.standing(task)
         known = [blocker for i in view.blockers(task) if (blocker := view.get(i))]
         return Shown(
             Row.of(view, task),
@@ -264,7 +264,7 @@ class Board:
             children=rows(view, view.children(task.id)),
             dependents=rows(view, view.dependents(task.id)),
             would_unblock=() if task.closed or task.flaw else rows(view, would_unblock(view, task)),
-            claim=_told(claim) if claim and claim.epoch == task.epoch and task.status == IN_PROGRESS else None,
+            claim=_told(claim) if claim else None,
         )
 
     def next(self, limit: int = 1) -> Offer:

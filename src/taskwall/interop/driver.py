@@ -11,7 +11,7 @@ from ..render import safe
 from ..stores.files.dialects import NotATask, read
 from ..stores.files.disk import DISK, NotPlain, read_text
 from ..stores.files.patch import NotStrict, encode, parse
-from .merge import Unmergeable, merge
+from .merge import DifferentTasks, Unmergeable, merge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def run(base: str, ours: str, theirs: str, path: str, size: str = "7") -> int:
             file.write(merged.text.encode())
     except (OSError, NotPlain, Unmergeable) as flaw:
         print(f"taskwall: {safe(f'{path}: {flaw}')}; git merges its lines", file=sys.stderr)
-        return _by_lines(base, ours, theirs, path, size)
+        return _by_lines(os.devnull if isinstance(flaw, DifferentTasks) else base, ours, theirs, path, size)
     if merged.parked:
         told = safe(f"{path}: both sides changed {', '.join(merged.parked)}")
         print(f"taskwall: {told}; `taskwall doctor` shows what was parked", file=sys.stderr)
@@ -74,7 +74,7 @@ def park(board: str, path: str, merged: Merged) -> str:
 
 
 def _by_lines(base: str, ours: str, theirs: str, path: str, size: str) -> int:
-    """What git does without a driver. Only a whole task counts as merged."""
+    """What git does without a driver; without a base, every difference is a conflict. Only a task counts as merged."""
     labels = [word for side in ("ours", "base", "theirs") for word in ("-L", f"{side} {path}")]
     size = size if size.isdecimal() else "7"
     try:

@@ -39,6 +39,10 @@ class Unmergeable(ValueError):
     """One side is no task, or the sides are not the same task: a person decides."""
 
 
+class DifferentTasks(Unmergeable):
+    """git took one task's file for another's that was removed; lines of the one must not get into the other."""
+
+
 class Merged(Record):
     """The merged text. parked: by key, what one side wrote and the text does not hold, as {"kept", "parked"}."""
 
@@ -79,7 +83,7 @@ class _Merge:
         sides = [side for side in (self.ours, self.theirs, self.base) if side]
         self.dialect = DIALECTS[self.ours.task.dialect]
         if len({side.task.id for side in sides}) > 1:
-            raise Unmergeable("the sides are different tasks")
+            raise DifferentTasks("the sides are different tasks")
         if any(DIALECTS[side.task.dialect].renamed != self.dialect.renamed for side in sides):
             raise Unmergeable("the sides are written in different formats")
         if self.ours.task.dialect in READ_ONLY_DIALECTS:
@@ -165,7 +169,7 @@ def _scalar(merge: _Merge, key: str, base: Any, ours: Any, theirs: Any) -> Any:
 
 
 def _text(merge: _Merge, key: str, base: Any, ours: Any, theirs: Any) -> Any:
-    kept, lost = (theirs, ours) if ours is ABSENT else (ours, theirs)
+    kept, lost = (theirs, ours) if ours in (ABSENT, None, "") else (ours, theirs)
     merge.park(key, kept, lost)
     return kept
 
