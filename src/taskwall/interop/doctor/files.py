@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from itertools import count
+from itertools import chain, count
 
 from ...core.model import MAX_ID, id_flaw
 from ...stores.files.changes import key_order
@@ -154,12 +154,14 @@ def _told_apart(file: File, keeper: File, taken: set[str]) -> Repair | None:
         return None
     own = file.name.removesuffix(SUFFIX)
     stem = unicodedata.normalize("NFC", "".join(c if c.isalnum() or c in "._-" else "-" for c in own))[: MAX_ID - 4]
-    new = next(i for i in (stem, *(f"{stem}-{n}" for n in count(2))) if i == own or i not in taken)
+    names = chain([stem], (f"{stem}-{n}" for n in count(2)))
+    new = next(i for i in names if i == own or i not in taken)
     if id_flaw(new):
         return None
     key = DIALECTS[file.task.dialect].key("id")
     text = patch(decode(file.data), {key: new}, (), key_order(file.task.dialect))
-    return Repair(f"gives the task in {file.name} the id {new}", file.path, file.data, text)
+    to = os.path.join(os.path.dirname(file.path), new + SUFFIX) if new != own else None
+    return Repair(f"makes the task in {file.name} one of its own, with the id {new}", file.path, file.data, text, to)
 
 
 def names(sight: Sight) -> Iterator[Found]:

@@ -22,8 +22,8 @@ MOST = 64 * MAX_BYTES
 class Repair(Record):
     """One change of one file. words: what is done, after "doctor --fix". seen: the bytes it was made for.
 
-    One of: text (written in its place), to (its new path), aside (only the copy stays), mode (its permissions). before:
-    done first, such as keeping what the new text does not hold.
+    text: written in its place; to: its new path; aside: only the copy stays; mode: its permissions. before: done first,
+    such as keeping what the new text does not hold.
     """
 
     words: str
@@ -93,11 +93,11 @@ def _keep(repair: Repair, copies: str) -> None:
 
 
 def _change(repair: Repair, local: str) -> None:
+    if repair.to is not None and DISK.exists(repair.to):
+        raise FileExistsError(f"{repair.to} exists already")
     if repair.text is not None:
         write_all(DISK, [Write(repair.path, repair.text)], local, durable=True)
-    elif repair.to is not None:
-        if DISK.exists(repair.to):
-            raise FileExistsError(f"{repair.to} exists already")
+    if repair.to is not None:
         DISK.rename(repair.path, repair.to)
     elif repair.aside:
         DISK.unlink(repair.path)
