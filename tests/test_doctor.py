@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,8 +37,11 @@ def git(folder, *args, check=True):
 class Patient:
     """A board in a repository, healthy and committed until something is done to it."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, like: Patient | None = None):
         self.folder, self.tasks, self.clock = folder, folder / ".tasks", Clock()
+        if like:
+            shutil.copytree(like.folder, folder, symlinks=True)
+            return
         self.tasks.mkdir(parents=True)
         git(folder, "init", "-q", "-b", "main")
         for task_id in TASKS:
@@ -72,9 +76,14 @@ class Patient:
         return {p: p.read_bytes() for p in self.tasks.rglob("*") if p.is_file() and p.name not in apart}
 
 
+@pytest.fixture(scope="session")
+def healthy(tmp_path_factory):
+    return Patient(tmp_path_factory.mktemp("healthy") / "repository")
+
+
 @pytest.fixture
-def patient(tmp_path):
-    return Patient(tmp_path / "repository")
+def patient(tmp_path, healthy):
+    return Patient(tmp_path / "repository", healthy)
 
 
 # What can be wrong: how it comes about, and the code under which it is found
@@ -356,6 +365,7 @@ STAYS = {"git conflict markers": {"unmerged", "parked", "driver_inert"}}
 """What a person has still to do after a repair."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BREAKAGES)
 def test_what_is_safe_is_repaired_once_and_nothing_is_lost(patient, name):
     breakage, expected = BREAKAGES[name]
