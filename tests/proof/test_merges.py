@@ -192,7 +192,7 @@ def test_merges_at_random_quickly(figure):
 
 @pytest.mark.slow
 def test_merges_at_random(figure):
-    figure("random three-way merges", tried=4_000, bad=faults(range(4_000)), at_least=2_000)
+    figure("random three-way merges", tried=2_500, bad=faults(range(2_500)), at_least=2_000)
 
 
 def _ours_first(merge_, key, base, ours, theirs):

@@ -111,10 +111,8 @@ class View:
 
     def is_displaced(self, task: Task) -> bool:
         """Whether the open claim known here lost the task in a merge to one of another machine, of the same epoch."""
-        claim = self.claim(task.id)
-        if claim is None or not claim.open or claim.epoch != task.epoch:
-            return False
-        return task.status == IN_PROGRESS and not claim.is_of(task)
+        claim = self.claim(task.id) if task.status == IN_PROGRESS else None
+        return claim is not None and claim.open and claim.epoch == task.epoch and not claim.is_of(task)
 
     def standing(self, task: Task) -> Claim | None:
         """The claim under which a task is in progress, where it is known."""

@@ -11,6 +11,7 @@ from ..render import safe
 from ..stores.files.dialects import NotATask, read
 from ..stores.files.disk import DISK, NotPlain, read_text
 from ..stores.files.patch import NotStrict, encode, parse
+from ..stores.files.store import LOCAL
 from .merge import DifferentTasks, Unmergeable, merge
 
 TYPE_CHECKING = False
@@ -57,14 +58,7 @@ def park(board: str, path: str, merged: Merged) -> str:
     """Keep what a merge did not take, under a name made of it: a repeated merge keeps it once. Raises OSError."""
     from hashlib import sha256
 
-    local = os.path.join(board, ".local")
-    folder = os.path.join(local, "conflicts")
-    for each in (local, folder):
-        DISK.make_folder(each)
-        if not DISK.is_folder(each):
-            raise OSError(f"{each} is not a folder of its own")
-    if not DISK.exists(os.path.join(local, ".gitignore")):
-        DISK.write_new(os.path.join(local, ".gitignore"), b"*\n", durable=False)
+    folder = make_local(board, "conflicts")
     text = encode({"v": 1, "task": merged.task, "file": path, "fields": merged.parked}, indent="  ") + "\n"
     name = os.path.join(folder, f"{PARKED}{sha256(text.encode()).hexdigest()[:12]}-{merged.task}.json")
     part = f"{name}.{os.getpid()}.tmp"
@@ -73,8 +67,23 @@ def park(board: str, path: str, merged: Merged) -> str:
     return name
 
 
+def make_local(board: str, *names: str) -> str:
+    """A folder below the board's `.local`, with those above it. Raises OSError: a link would lead our writes out."""
+    local = os.path.join(board, LOCAL)
+    new = not DISK.exists(local)
+    for depth in range(len(names) + 1):
+        path = os.path.join(local, *names[:depth])
+        DISK.make_folder(path)
+        if not DISK.is_folder(path):
+            raise OSError(f"{path} is not a folder of its own")
+    if new:
+        DISK.write_new(os.path.join(local, ".gitignore"), b"*\n", durable=False)
+    return path
+
+
 def _by_lines(base: str, ours: str, theirs: str, path: str, size: str) -> int:
-    """What git does without a driver; without a base, every difference is a conflict. Only a task counts as merged."""
+    """What git does without a driver; without a base, every difference is a conflict. A task must stay one."""
+    tasks = _is_task(ours) or _is_task(theirs)
     labels = [word for side in ("ours", "base", "theirs") for word in ("-L", f"{side} {path}")]
     size = size if size.isdecimal() else "7"
     try:
@@ -84,8 +93,11 @@ def _by_lines(base: str, ours: str, theirs: str, path: str, size: str) -> int:
         return CONFLICT
     if done.returncode:
         return CONFLICT
+    return MERGED if _is_task(ours) or not tasks else CONFLICT
+
+
+def _is_task(path: str) -> bool:
     try:
-        read(parse(read_text(ours)[0]))
+        return bool(read(parse(read_text(path)[0])).id)
     except (OSError, NotPlain, NotStrict, NotATask):
-        return CONFLICT
-    return MERGED
+        return False

@@ -9,7 +9,7 @@ from .. import config
 from ..core.errors import Invalid
 from ..core.model import Task
 from ..stores.files.dialects import NotATask, read
-from ..stores.files.disk import NotPlain, decode
+from ..stores.files.disk import MAX_BYTES, NotPlain, decode
 from ..stores.files.folder import SUFFIX
 from ..stores.files.patch import NotStrict, parse
 
@@ -43,23 +43,13 @@ class Git:
     def run(self, *words: str, ok: tuple[int, ...] = (0,), given: bytes = b"") -> bytes:
         """What a command prints. Raises GitFailed."""
         # Nothing that a repository's config names may run, and asking must not refresh its index.
-        quiet = (
-            "--no-optional-locks",
-            "--literal-pathspecs",
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.quotePath=false",
-        )
-        env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | {"LC_ALL": "C"}
+        off = ("core.fsmonitor", "log.showSignature", "log.follow")
+        quiet = [word for setting in off for word in ("-c", f"{setting}=false")]
+        own = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k.startswith("GIT_CONFIG")}
+        command = ["git", "-C", self.top, "--no-optional-locks", "--literal-pathspecs", *quiet, *words]
         try:
             done = subprocess.run(
-                ["git", "-C", self.top, *quiet, *words],
-                input=given,
-                capture_output=True,
-                env=env,
-                timeout=TIMEOUT,
-                check=False,
+                command, input=given, capture_output=True, env=own | {"LC_ALL": "C"}, timeout=TIMEOUT, check=False
             )
         except FileNotFoundError:
             raise GitFailed("git is not installed", next="install git, or look at the board without it") from None
@@ -74,16 +64,11 @@ class Git:
         """The full name of a commit. Raises Invalid."""
         if not revision or revision.startswith("-") or "\0" in revision or "\n" in revision:
             raise Invalid(f"{revision!r} is no revision", next="name commits, branches or tags, such as HEAD~5..HEAD")
-        try:
-            return (
-                self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-                .decode()
-                .strip()
-            )
-        except GitFailed:
-            raise Invalid(
-                f"no commit {revision!r} in this repository", next="`git log --oneline` names commits"
-            ) from None
+        asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        found = self.run(*asked, ok=(0, 1)).decode().strip()
+        if not found:
+            raise Invalid(f"no commit {revision!r} in this repository", next="`git log --oneline` names commits")
+        return found
 
     def files(self, commit: str) -> dict[str, str]:
         """The task files of a commit: the names of their blobs by path."""
@@ -106,29 +91,23 @@ class Git:
         return [] if self.board == "." else [self.board]
 
     def texts(self, names: Iterable[str]) -> dict[str, bytes]:
-        """The bytes of blobs by name."""
-        wanted = list(dict.fromkeys(names))
-        data = (
-            self.run("cat-file", "--batch", given="".join(f"{name}\n" for name in wanted).encode()) if wanted else b""
-        )
+        """The bytes of blobs by name, without those that are too large for a task."""
+        asked = "".join(f"{name}\n" for name in dict.fromkeys(names)).encode()
+        if not asked:
+            return {}
+        heads = [line.split() for line in self.run("cat-file", "--batch-check", given=asked).decode().splitlines()]
+        wanted = [(head[0], int(head[2])) for head in heads if head[1] == "blob" and int(head[2]) <= MAX_BYTES]
+        data = self.run("cat-file", "--batch", given="".join(f"{name}\n" for name, _ in wanted).encode())
         found, at = {}, 0
-        for name in wanted:
-            end = data.index(b"\n", at)
-            head = data[at:end].split(b" ")
-            at = end + 1
-            if len(head) == 3:
-                size = int(head[2])
-                found[name] = data[at : at + size]
-                at += size + 1
+        for name, size in wanted:
+            start = data.index(b"\n", at) + 1
+            found[name] = data[start : start + size]
+            at = start + size + 1
         return found
 
-    def committed(self, path: str) -> bytes | None:
-        """The bytes of a file in the latest commit, None when it has none."""
-        try:
-            name = self.files(self.commit("HEAD")).get(path)
-        except Invalid:
-            return None
-        return self.texts([name]).get(name) if name else None
+    def committed(self, path: str) -> bytes:
+        """The bytes of a file in the latest commit; none where it has no such file."""
+        return self.run("cat-file", "blob", f"HEAD:{path}", ok=(0, 128))
 
     def stages(self) -> dict[str, dict[int, str]]:
         """The files of the board that a merge left in conflict: the blobs of their stages 1 to 3 by path."""

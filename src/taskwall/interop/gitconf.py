@@ -12,7 +12,7 @@ import shutil
 import sys
 
 from .. import config
-from ..core.errors import Invalid, Locked
+from ..core.errors import Invalid, Locked, Unwritable
 from ..results import SetUp
 from . import blocks
 from .blocks import Torn
@@ -129,6 +129,8 @@ def _config_lock(made: Plan) -> Iterator[None]:
         os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
     except FileExistsError:
         raise Locked(f"{lock} exists: git writes its config now", next="run the same again when it is done") from None
+    except OSError as error:
+        raise Unwritable(f"{lock} cannot be made: {error.strerror}", next="allow this process to write there") from None
     try:
         yield
     finally:

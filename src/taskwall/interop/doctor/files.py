@@ -51,7 +51,7 @@ def _from_git(sight: Sight, file: File) -> Repair | None:
     """The committed version, when nothing at all is in the file that could be lost."""
     if file.data is None or file.data.strip(b"\0 \r\n\t") or sight.git is None:
         return None
-    text = _task_text(_committed(sight, file) or b"")
+    text = _task_text(_committed(sight, file))
     return Repair(f"brings {file.name} back as it is in HEAD", file.path, file.data, text) if text else None
 
 
@@ -64,7 +64,7 @@ def _task_text(data: bytes) -> str | None:
     return text
 
 
-def _committed(sight: Sight, file: File) -> bytes | None:
+def _committed(sight: Sight, file: File) -> bytes:
     assert sight.git is not None
     return sight.git.committed(file.name if sight.git.board == "." else f"{sight.git.board}/{file.name}")
 
@@ -75,7 +75,7 @@ def _by_hand(sight: Sight, file: File) -> str:
         return "`taskwall import` reads it; then move it out of the folder"
     if "not a task" in (file.task.flaw or ""):
         return "move it out of the folder, if another program does not need it there"
-    known = sight.git and _task_text(_committed(sight, file) or b"")
+    known = sight.git and _task_text(_committed(sight, file))
     way = f"compare it with `git show HEAD:./{where}`; `git restore {where}` takes that version" if known else ""
     return way or "mend it in an editor: nothing here guesses what it was"
 

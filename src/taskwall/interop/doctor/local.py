@@ -130,20 +130,23 @@ def permissions(sight: Sight) -> Iterator[Found]:
     """The folder may be written by this user, and by nobody else than its owner and group."""
     for folder in (sight.path, sight.local):
         if DISK.is_folder(folder) and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-            told = f"{sight.shown(os.path.relpath(folder, sight.path))} cannot be written by this user"
-            yield found("permissions", told.replace("/.", ""), f"`chmod u+rwx {folder}` by its owner")
+            shown = _shown(sight, folder)
+            yield found("permissions", f"{shown} cannot be written by this user", f"its owner: `chmod u+rwx {shown}`")
     if os.name != "posix":
         return
     paths = [sight.path, *(file.path for file in sight.files)]
     for path in paths:
         mode = os.lstat(path).st_mode
         if mode & stat.S_IWOTH and not stat.S_ISLNK(mode) and not mode & stat.S_ISVTX:
-            shown = os.path.join(os.path.basename(sight.path), os.path.relpath(path, sight.path))
-            shown = os.path.normpath(shown)
+            shown = _shown(sight, path)
             repair = Repair(
                 f"takes from others the right to write {shown}", path, mode=stat.S_IMODE(mode) & ~stat.S_IWOTH
             )
             yield found("permissions", f"anybody may write {shown}", "", file=shown, repair=repair)
+
+
+def _shown(sight: Sight, path: str) -> str:
+    return os.path.normpath(sight.shown(os.path.relpath(path, sight.path)))
 
 
 CHECKS = (settings, journal, own_folder, temporary, parked, ledger, permissions)

@@ -10,6 +10,7 @@ from ...core.errors import Refused
 from ...core.record import Record
 from ...stores.files.disk import DISK, MAX_BYTES, NotPlain, Write, write_all
 from ...stores.files.lock import lock
+from ..driver import make_local
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,22 +42,23 @@ def carry_out(board: str, plan: Sequence[Repair], now: float) -> tuple[tuple[str
 
     A file that is no longer as it was seen is left alone.
     """
-    local = os.path.join(board, ".local")
-    DISK.make_folder(local)
-    if not DISK.is_folder(local):
-        return ("nothing: the board has no .local folder of its own",), None
+    try:
+        local = make_local(board)
+    except OSError as error:
+        return (f"nothing: {error}",), None
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-    copies = os.path.join(local, COPIES, stamp)
+    copies = (board, COPIES, stamp)
     with lock(os.path.join(local, "lock")):
         done = tuple(_told(repair, _done(repair, local, copies)) for repair in plan)
-    return done, copies if os.path.isdir(copies) else None
+    kept = os.path.join(local, *copies[1:])
+    return done, kept if os.path.isdir(kept) else None
 
 
 def _told(repair: Repair, failure: str) -> str:
     return f"not done ({failure}): {repair.words}" if failure else repair.words
 
 
-def _done(repair: Repair, local: str, copies: str) -> str:
+def _done(repair: Repair, local: str, copies: tuple[str, ...]) -> str:
     """Why it was not done, nothing when it was."""
     try:
         if repair.mode is not None:
@@ -65,7 +67,7 @@ def _done(repair: Repair, local: str, copies: str) -> str:
         if _bytes(repair.path) != repair.seen:
             return "it was changed just now"
         if repair.seen is not None:
-            _keep(repair, copies)
+            _keep(repair, make_local(*copies))
         if repair.before:
             repair.before()
         _change(repair, local)
@@ -83,10 +85,6 @@ def _bytes(path: str) -> bytes | None:
 
 def _keep(repair: Repair, copies: str) -> None:
     """A copy under the name of the file; two of one name get a number."""
-    for folder in (os.path.dirname(copies), copies):
-        DISK.make_folder(folder)
-        if not DISK.is_folder(folder):
-            raise OSError(f"{folder} is not a folder of its own")
     name = os.path.join(copies, os.path.basename(repair.path))
     path = next(p for p in (name, *(f"{name}.{n}" for n in range(1, 10_000))) if not DISK.exists(p))
     DISK.write_new(path, repair.seen or b"", durable=True)
