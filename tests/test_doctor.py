@@ -569,6 +569,23 @@ def test_the_command_says_what_it_means_and_what_helps_and_repairs_with_a_yes(pa
     assert taskwall(patient.folder, "show", "t").returncode == 0
 
 
+def test_a_name_in_a_file_never_becomes_a_command(patient):
+    patient.edit("t", blockedBy=["x; touch pwned"])
+    (patient.tasks / "-a $(b).json").write_text("{")
+    told = "\n".join(patient.doctor().lines())
+    assert "`taskwall unblock t 'x; touch pwned'`" in told
+    assert "-a $(b).json: Expecting" in told
+
+
+def test_what_is_no_file_is_told_and_not_followed(patient):
+    (patient.tasks / "folder.json").mkdir()
+    (patient.tasks / "link.json").symlink_to("/etc/passwd")
+    os.mkfifo(patient.tasks / "pipe.json")
+    answer = patient.doctor(fix=True, yes=True)
+    assert [finding.fix for finding in answer.findings] == ["move it out of the folder"] * 3
+    assert "a symbolic link" in answer.findings[1].found
+
+
 def test_there_must_be_a_board(tmp_path):
     refused = taskwall(tmp_path, "doctor")
     assert refused.returncode == 2 and "there is no board" in refused.stderr

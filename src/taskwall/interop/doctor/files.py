@@ -6,6 +6,7 @@ import os
 import re
 import unicodedata
 from itertools import chain, count
+from shlex import quote
 
 from ...core.model import MAX_ID, id_flaw
 from ...stores.files.changes import key_order
@@ -70,14 +71,15 @@ def _committed(sight: Sight, file: File) -> bytes:
 
 
 def _by_hand(sight: Sight, file: File) -> str:
-    where = f"{os.path.basename(sight.path)}/{file.name}"
+    where = quote(sight.shown(file.name))
     if "a whole board" in (file.task.flaw or ""):
         return "`taskwall import` reads it; then move it out of the folder"
     if "not a task" in (file.task.flaw or ""):
         return "move it out of the folder, if another program does not need it there"
     known = sight.git and _task_text(_committed(sight, file))
     way = f"compare it with `git show HEAD:./{where}`; `git restore {where}` takes that version" if known else ""
-    return way or "mend it in an editor: nothing here guesses what it was"
+    plain = os.path.isfile(file.path) and not os.path.islink(file.path)
+    return way or ("mend it in an editor: nothing here guesses what it was" if plain else "move it out of the folder")
 
 
 def conflicts(sight: Sight) -> Iterator[Found]:
@@ -87,13 +89,13 @@ def conflicts(sight: Sight) -> Iterator[Found]:
         file, shown = by_name.get(name), sight.shown(name)
         if name.endswith(SUFFIX) and "/" not in name:
             if not {2, 3} <= stages.keys():
-                way = f"`git add {shown}` keeps the file, `git rm {shown}` lets it go"
+                way = f"`git add {quote(shown)}` keeps the file, `git rm {quote(shown)}` lets it go"
                 yield found("unmerged", f"{shown}: one side removed it, the other changed it", way, file=shown)
             elif file and (file.task.flaw or file.data in _texts(sight, stages)[1:2]):
                 yield from _in_conflict(sight, file, stages)
             else:
                 told = f"{shown} is readable, and git does not know yet that it is merged"
-                yield found("unmerged", told, f"look at it, then `git add {shown}`", file=shown)
+                yield found("unmerged", told, f"look at it, then `git add {quote(shown)}`", file=shown)
 
 
 def _texts(sight: Sight, stages: dict[int, str]) -> list[bytes]:
@@ -105,24 +107,25 @@ def _texts(sight: Sight, stages: dict[int, str]) -> list[bytes]:
 
 def _in_conflict(sight: Sight, file: File, stages: dict[int, str]) -> Iterator[Found]:
     shown = sight.shown(file.name)
+    add = f"`git add {quote(shown)}`"
     told = f"{shown}: {file.task.flaw or 'git has another version of it, which is not in the file'}"
     try:
         base, ours, theirs = map(decode, _texts(sight, stages))
         merged = merge(base, ours, theirs)
     except (NotPlain, Unmergeable) as flaw:
-        way = f"decide by hand ({flaw}): `git show :2:./{shown}` is our side, `:3:` theirs; then `git add {shown}`"
+        way = f"decide by hand ({flaw}): `git show {quote(f':2:./{shown}')}` is our side, `:3:` theirs; then {add}"
         yield found("conflict", told, way, file=shown)
         return
     if merged.text.encode() == file.data:
         told = f"{shown} is merged, and git does not know it yet"
-        yield found("unmerged", told, f"look at it, then `git add {shown}`", file=shown)
+        yield found("unmerged", told, f"look at it, then {add}", file=shown)
         return
 
     def keep(merged: Merged = merged, path: str = shown) -> None:
         if merged.parked:
             park(sight.path, path, merged)
 
-    words = f"merges {file.name} by its fields from git's three stages; then `git add {shown}` tells git"
+    words = f"merges {file.name} by its fields from git's three stages; then {add} tells git"
     repair = Repair(words, file.path, file.data, merged.text, before=keep)
     yield found("conflict", told, "", file=shown, repair=repair)
 

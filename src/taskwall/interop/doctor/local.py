@@ -48,9 +48,12 @@ def own_folder(sight: Sight) -> Iterator[Found]:
     shown = sight.shown(".local")
     if not DISK.exists(sight.local):
         return
+    for name in ("", "claims"):
+        path = os.path.join(sight.local, name) if name else sight.local
+        if DISK.exists(path) and not DISK.is_folder(path):
+            file = f"{shown}/{name}".rstrip("/")
+            yield found("local_not_folder", f"{file} is a link or a file", f"move {file} away", file=file)
     if not DISK.is_folder(sight.local):
-        told = f"{shown} is a link or a file"
-        yield found("local_not_folder", told, f"move {shown} away; the next write makes a folder", file=shown)
         return
     ignore = os.path.join(sight.local, ".gitignore")
     seen = DISK.seen(ignore)
@@ -122,7 +125,9 @@ def ledger(sight: Sight) -> Iterator[Found]:
         elif claim and claim.open and task_id not in sight.view:
             file = sight.shown(task_id + SUFFIX)
             told = f"{file} was removed while {claim.actor} held {task_id} (since {claim.since})"
-            way = f"`git restore {file}`, or, when a commit removed it, `git log -1 --diff-filter=D -- {file}` names it"
+            way = (
+                f"`git restore {file}`, or, when a commit removed it, `git log -1 --diff-filter=D -- {file}` names that"
+            )
             yield found("gone_while_claimed", told, way, file=file, task=task_id)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from shlex import quote
 
 from ..git import Git
 from ..gitconf import DRIVER, NAME, is_runnable
@@ -44,7 +45,7 @@ def tracked(sight: Sight) -> Iterator[Found]:
         return
     local = _path(sight.git, ".local")
     if sight.git.run("ls-files", "-z", "--", local):
-        way = f"`git rm -r --cached {local}` takes it out of git and leaves the files"
+        way = f"`git rm -r --cached {quote(local)}` takes it out of git and leaves the files"
         yield found("local_in_git", f"git has files of {local}", way, file=local)
 
 
@@ -61,7 +62,10 @@ def worktrees(sight: Sight) -> Iterator[Found]:
         worked = os.path.isdir(os.path.join(copy, ".local"))
         code, way = "worktree_copy", "nothing to do; what you change there reaches the board by a merge alone"
         if worked:
-            code, way = "worktree_work", f"look at `git -C {top} diff -- {sight.git.board}`, and do it on the board"
+            code, way = (
+                "worktree_work",
+                f"look at `git -C {quote(top)} diff -- {quote(sight.git.board)}`, and do it on the board",
+            )
         yield found(code, f"{copy} is a copy of the board" + (", and was worked on" if worked else ""), way, file=copy)
 
 

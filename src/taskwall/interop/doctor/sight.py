@@ -53,9 +53,9 @@ class Sight:
                 path = os.path.join(self.path, name)
                 try:
                     data = DISK.read(path)[0]
-                except (OSError, NotPlain):
-                    data = None
-                found.append(File(name, path, data, task_in(name, data)))
+                    found.append(File(name, path, data, task_in(name, data)))
+                except (OSError, NotPlain) as flaw:
+                    found.append(File(name, path, None, Task(name.removesuffix(SUFFIX), name, flaw=str(flaw))))
         return found
 
     @cached_property

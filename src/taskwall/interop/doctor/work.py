@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from ...core.model import CANCELLED, COMPLETED, IDLE, IN_PROGRESS
 from ...core.state import STALE, state, who_must_act
 from .findings import found
@@ -34,7 +36,7 @@ def edges(sight: Sight) -> Iterator[Found]:
             blocker = view.get(blocker_id)
             if blocker is None:
                 told = f"{task.id} waits for {blocker_id}, which does not exist"
-                way = f"`taskwall unblock {task.id} {blocker_id}`, or bring its file back"
+                way = f"`taskwall unblock {task.id} {quote(blocker_id)}`, or bring its file back"
                 yield found("missing_blocker", told, way, file=file, task=task.id)
             elif blocker.status == CANCELLED and not blocker.flaw:
                 told = f"{task.id} waits for {blocker_id}, which is cancelled"
