@@ -440,6 +440,17 @@ def test_a_person_is_shown_the_plan_and_may_refuse(patient):
     assert (patient.tasks / "other.json").exists()
 
 
+def test_the_last_good_version_of_a_file_is_named_however_long_ago_it_was(patient):
+    good = git(patient.folder, "rev-parse", "HEAD").strip()[:12]
+    marks_committed(patient)
+    damaged(lambda data: data[:30])(patient)
+    patient.commit()
+    (finding,) = patient.doctor().findings
+    assert f"`git restore --source={good} .tasks/t.json` takes it" in finding.fix
+    git(patient.folder, "restore", f"--source={good}", ".tasks/t.json")
+    assert patient.doctor().findings == ()
+
+
 def test_a_conflict_that_is_mended_by_hand_is_not_merged_again(patient):
     conflict(patient)
     mended = patient.file("u").read_text().replace('"u"', '"t"').replace("task u", "mended")

@@ -15,7 +15,7 @@ from ..stores.files.patch import NotStrict, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 TIMEOUT = 60
 
@@ -85,6 +85,10 @@ class Git:
         """Whether git has, or is about to have, a file of the board."""
         return bool(self.run("ls-files", "-z", "--", *(self.within or ["."])))
 
+    def path(self, name: str) -> str:
+        """The path of a file of the board in the worktree."""
+        return name if self.board == "." else f"{self.board}/{name}"
+
     @property
     def within(self) -> list[str]:
         """The pathspec of the board."""
@@ -108,6 +112,23 @@ class Git:
     def committed(self, path: str) -> bytes:
         """The bytes of a file in the latest commit; none where it has no such file."""
         return self.run("cat-file", "blob", f"HEAD:{path}", ok=(0, 128))
+
+    def log(self, start: str, path: str) -> Iterator[tuple[list[str], str, str]]:
+        """Every commit that changed a path, latest first: (hash, author, time, subject), its blobs before and after."""
+        try:
+            self.commit(start)
+        except Invalid:  # nothing is committed yet
+            return
+        how = ("-z", "--format=%H%x00%an%x00%aI%x00%s", "--raw", "--no-abbrev", "--no-renames")
+        output = self.run("log", *how, "--diff-merges=first-parent", start, "--", path)
+        tokens = [os.fsdecode(part) for part in output.split(b"\0")]
+        at = 0
+        while at + 4 <= len(tokens):
+            head, at = tokens[at : at + 4], at + 4
+            while at + 1 < len(tokens) and tokens[at].lstrip("\n").startswith(":"):
+                _, _, old, new, _ = tokens[at].split(" ")
+                yield head, old, new
+                at += 2
 
     def stages(self) -> dict[str, dict[int, str]]:
         """The files of the board that a merge left in conflict: the blobs of their stages 1 to 3 by path."""

@@ -165,8 +165,7 @@ def history(board: str, asked: str, limit: int = PAGE) -> GitHistory:
         task_id, unknown = view.find(asked).id, None
     except UnknownTask as error:  # git may know a task that is no longer there
         task_id, unknown = asked, error
-    prefix = f"{git.board}/" if git.within else ""
-    found = list(_commits(git, task_id, prefix + view.names.get(task_id, task_id + SUFFIX)))
+    found = list(_commits(git, task_id, git.path(view.names.get(task_id, task_id + SUFFIX))))
     now = next((each for each in diff(board, "", PAGE).tasks if each.task == task_id), None) if found else None
     if unknown and not found:
         raise unknown
@@ -181,7 +180,7 @@ def _commits(git: Git, task_id: str, path: str) -> Iterator[Commit]:
     while start and path:
         before, start_at = path, start
         start, path = None, ""
-        for head, old, new in _log(git, start_at, before):
+        for head, old, new in git.log(start_at, before):
             blobs = git.texts(name for name in (old, new) if name.strip("0"))
             was, now = (task_in(before, blobs[name]) if name in blobs else None for name in (old, new))
             if was is None and (other := _renamed(git, head[0], task_id)):
@@ -189,26 +188,6 @@ def _commits(git: Git, task_id: str, path: str) -> Iterator[Commit]:
                 was = task_in(other, git.texts([git.files(git.commit(start))[other]]).popitem()[1])
             if told := changes(was, now):
                 yield Commit(head[0], head[2], head[1], head[3], told)
-
-
-def _log(git: Git, start: str, path: str) -> Iterator[tuple[list[str], str, str]]:
-    """Every commit that changed a path: (hash, author, time, subject), and the blobs before and after."""
-    try:
-        git.commit(start)
-    except Invalid:  # nothing is committed yet
-        return
-    form = "--format=%H%x00%an%x00%aI%x00%s"
-    output = git.run(
-        "log", "-z", form, "--raw", "--no-abbrev", "--no-renames", "--diff-merges=first-parent", start, "--", path
-    )
-    tokens = [os.fsdecode(part) for part in output.split(b"\0")]
-    at = 0
-    while at + 4 <= len(tokens):
-        head, at = tokens[at : at + 4], at + 4
-        while at + 1 < len(tokens) and tokens[at].lstrip("\n").startswith(":"):
-            _, _, old, new, _ = tokens[at].split(" ")
-            yield head, old, new
-            at += 2
 
 
 def _renamed(git: Git, commit: str, task_id: str) -> str | None:

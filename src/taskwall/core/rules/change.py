@@ -53,7 +53,7 @@ def require_writable(task: Task) -> None:
         raise errors.Unreadable(
             f"{task.id} cannot be read: {task.flaw}",
             task=task.id,
-            next="mend the file by hand; nothing here writes to it",
+            next="`taskwall doctor` says what helps; no verb writes to such a file",
         )
     if task.dialect in READ_ONLY_DIALECTS:
         raise errors.ReadOnly(

@@ -52,7 +52,7 @@ def _from_git(sight: Sight, file: File) -> Repair | None:
     """The committed version, when nothing at all is in the file that could be lost."""
     if file.data is None or file.data.strip(b"\0 \r\n\t") or sight.git is None:
         return None
-    text = _task_text(_committed(sight, file))
+    text = _task_text(sight.git.committed(sight.git.path(file.name)))
     return Repair(f"brings {file.name} back as it is in HEAD", file.path, file.data, text) if text else None
 
 
@@ -65,9 +65,12 @@ def _task_text(data: bytes) -> str | None:
     return text
 
 
-def _committed(sight: Sight, file: File) -> bytes:
-    assert sight.git is not None
-    return sight.git.committed(file.name if sight.git.board == "." else f"{sight.git.board}/{file.name}")
+def _last_good(sight: Sight, file: File) -> str | None:
+    """The latest commit in which the file was a task."""
+    for head, _, name in sight.git.log("HEAD", sight.git.path(file.name)) if sight.git else ():
+        if _task_text(sight.git.texts([name]).get(name, b"") if sight.git else b""):
+            return head[0][:12]
+    return None
 
 
 def _by_hand(sight: Sight, file: File) -> str:
@@ -76,8 +79,8 @@ def _by_hand(sight: Sight, file: File) -> str:
         return "`taskwall import` reads it; then move it out of the folder"
     if "not a task" in (file.task.flaw or ""):
         return "move it out of the folder, if another program does not need it there"
-    known = sight.git and _task_text(_committed(sight, file))
-    way = f"compare it with `git show HEAD:./{where}`; `git restore {where}` takes that version" if known else ""
+    good = _last_good(sight, file)
+    way = f"`git show {good}:./{where}` was good last; `git restore --source={good} {where}` takes it" if good else ""
     plain = os.path.isfile(file.path) and not os.path.islink(file.path)
     return way or ("mend it in an editor: nothing here guesses what it was" if plain else "move it out of the folder")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from shlex import quote
 
-from ..git import Git
 from ..gitconf import DRIVER, NAME, is_runnable
 from .findings import found
 
@@ -23,7 +22,7 @@ def driver(sight: Sight) -> Iterator[Found]:
     """Whether task files are merged by their fields in this clone."""
     if sight.git is None:
         return
-    attribute = sight.git.attribute("merge", _path(sight.git, "any.json"))
+    attribute = sight.git.attribute("merge", sight.git.path("any.json"))
     command = sight.git.setting(DRIVER)
     if attribute == "union":
         yield found("driver_union", "git's attributes say merge=union for task files", f"take that out; {SET_UP}")
@@ -35,15 +34,11 @@ def driver(sight: Sight) -> Iterator[Found]:
         yield found("driver_inert", f"{DRIVER} names a program that is not there: {command}", SET_UP)
 
 
-def _path(git: Git, name: str) -> str:
-    return name if git.board == "." else f"{git.board}/{name}"
-
-
 def tracked(sight: Sight) -> Iterator[Found]:
     """Whether git has files of `.local`."""
     if sight.git is None:
         return
-    local = _path(sight.git, ".local")
+    local = sight.git.path(".local")
     if sight.git.run("ls-files", "-z", "--", local):
         way = f"`git rm -r --cached {quote(local)}` takes it out of git and leaves the files"
         yield found("local_in_git", f"git has files of {local}", way, file=local)

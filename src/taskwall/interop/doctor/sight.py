@@ -100,5 +100,5 @@ class Sight:
         """The stages of the files that git could not merge, by their names in the board's folder."""
         if self.git is None:
             return {}
-        prefix = "" if self.git.board == "." else f"{self.git.board}/"
+        prefix = self.git.path("")
         return {path.removeprefix(prefix): stages for path, stages in self.git.stages().items()}
