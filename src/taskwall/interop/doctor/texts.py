@@ -51,9 +51,9 @@ def waits_in_prose(sight: Sight) -> Iterator[Found]:
                 for other, start, end in names.mentioned(sentence):
                     if other != task.id and _is_wait(sentence, start, end):
                         told.setdefault(other, sentence.strip())
-        linked = (_reached(view, task.id) if told else set()) | {task.id}
+        linked = _linked(view, task) if told else set()
         for other, sentence in told.items():
-            if other not in linked and task.id not in _reached(view, other):
+            if other not in linked:
                 file = sight.file_of(task)
                 way = f"`taskwall block {task.id} {other}`, if it is so"
                 words = f"{task.id} says that it waits for {other}: {sentence[:160]}"
@@ -69,7 +69,8 @@ class _Names:
     """By what open tasks may be called in a sentence: id, whole subject, product."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
-        self.by_head: dict[str, list[tuple[str, str]]] = {}
+        self.owners: dict[str, list[str]] = {}
+        self.lengths: dict[str, set[int]] = {}  # of the names that begin with these two characters
         for task in tasks:
             for name in {task.subject, *filter(_is_path, task.products)}:
                 self._add(name, task.id, least=2 if _is_wide(name) else 6)
@@ -82,7 +83,8 @@ class _Names:
     def _add(self, name: str, task_id: str, *, least: int) -> None:
         folded = name.strip().casefold()
         if len(folded) >= least:
-            self.by_head.setdefault(folded[:2], []).append((folded, task_id))
+            self.owners.setdefault(folded, []).append(task_id)
+            self.lengths.setdefault(folded[:2], set()).add(len(folded))
 
     def mentioned(self, sentence: str) -> Iterator[tuple[str, int, int]]:
         """Every name in a sentence: whose it is, and from where to where it goes."""
@@ -90,9 +92,10 @@ class _Names:
         if len(folded) != len(sentence):  # a letter that is two when folded: the places would not be right
             folded = sentence.lower() if len(sentence.lower()) == len(sentence) else sentence
         for at in range(len(folded) - 1):
-            for name, task_id in self.by_head.get(folded[at : at + 2], ()):
-                if folded.startswith(name, at) and _is_whole(folded, at, at + len(name)):
-                    yield task_id, at, at + len(name)
+            for length in self.lengths.get(folded[at : at + 2], ()):
+                found = self.owners.get(folded[at : at + length], ())
+                if found and _is_whole(folded, at, at + length):
+                    yield from ((task_id, at, at + length) for task_id in found)
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
@@ -115,15 +118,20 @@ def _is_wide(text: str) -> bool:
     return any(c >= "\u2e80" for c in text)
 
 
-def _reached(view: View, task_id: str) -> set[str]:
-    """Everything a task waits for, at any distance, finished or not."""
-    seen: set[str] = set()
-    todo = [task_id]
-    while todo:
-        task = view.get(todo.pop())
-        after = [*view.blockers(task), *(child.id for child in view.children(task.id))] if task else []
-        todo += [i for i in after if i not in seen]
-        seen.update(after)
+def _linked(view: View, task: Task) -> set[str]:
+    """Everything a task waits for and everything that waits for it, at any distance, finished or not; itself too."""
+
+    def below(each: Task) -> list[Task]:
+        blockers = (view.get(i) for i in view.blockers(each))
+        return [*filter(None, blockers), *view.children(each.id)]
+
+    seen = {task.id}
+    for after in (below, view.waiters):
+        todo = [task]
+        while todo:
+            new = {each.id: each for each in after(todo.pop()) if each.id not in seen}
+            seen |= new.keys()
+            todo += new.values()
     return seen
 
 
