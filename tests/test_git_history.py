@@ -188,6 +188,22 @@ def test_a_config_that_git_is_writing_is_left_alone(tmp_path):
     assert (tmp_path / ".git" / "config.lock").exists()
 
 
+def test_a_driver_whose_program_is_gone_is_written_anew_and_one_that_runs_stays(tmp_path):
+    git(tmp_path, "init", "-q", "-b", "main")
+    (tmp_path / ".tasks").mkdir()
+    place = Place(tmp_path)
+    git(tmp_path, "config", "merge.taskwall.driver", "/nowhere/python x %A")
+    taskwall(place, "setup", "git", "--yes")
+    assert git(tmp_path, "config", "merge.taskwall.driver").startswith(sys.executable)
+    taskwall(place, "setup", "git", "--remove", "--yes")
+    git(tmp_path, "config", "merge.taskwall.driver", "true %A")
+    assert "which set-up did not write: it stays" in taskwall(place, "setup", "git", "--yes")
+    git(tmp_path, "config", "--remove-section", "merge.taskwall")
+    taskwall(place, "setup", "git", "--yes")
+    git(tmp_path, "config", "--remove-section", "merge.taskwall")
+    assert "take the lines that begin with `# taskwall:`" in taskwall(place, "setup", "git", "--yes", code=2)
+
+
 def test_a_board_in_a_folder_of_an_odd_name_is_matched_by_its_pattern(tmp_path):
     git(tmp_path, "init", "-q", "-b", "main")
     odd = tmp_path / "a [b] *"

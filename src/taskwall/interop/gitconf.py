@@ -53,11 +53,9 @@ def plan_git(board: str, *, remove: bool = False) -> Plan:
     )
     notes: list[str] = []
     wanted = {attributes: attribute_lines(git.board), settings: config_lines()}
-    if not remove and (current := git.setting(DRIVER)):
-        works = is_runnable(current)
-        if works or not _block(tree, settings):
-            del wanted[settings]
-        if not works or not current.endswith(_ARGUMENTS):
+    if not remove and (current := git.setting(DRIVER)) and is_runnable(current):
+        del wanted[settings]
+        if not current.endswith(_ARGUMENTS):
             notes.append(f"{DRIVER} is {current}, which set-up did not write: it stays")
     for path, lines in wanted.items():
         _put(tree, path, None if remove else lines)
@@ -106,22 +104,18 @@ def _put(tree: Tree, path: str, lines: str | None) -> None:
     try:
         text = tree.read(path)
         tree.now[path] = blocks.put(text, lines, HASH) if lines else text and blocks.take(text, HASH)
-    except (Foreign, Torn) as flaw:
+    except Foreign as flaw:
         raise Invalid(f"{path}: {flaw}; nothing was written", next="mend that and run the same again") from None
-
-
-def _block(tree: Tree, path: str) -> bool:
-    try:
-        return bool(blocks.find(tree.read(path) or "", HASH))
-    except (Foreign, Torn):
-        return False
+    except Torn as flaw:
+        way = f"take the lines that begin with `{HASH.open} {NAME}:` out of it and run the same again"
+        raise Invalid(f"{path}: {flaw}; nothing was written", next=way) from None
 
 
 @contextlib.contextmanager
 def _config_lock(made: Plan) -> Iterator[None]:
     """git's own lock of its config, so that neither loses what the other writes. Raises Locked."""
     path = next((change.path for change in made.changes if change.path.endswith("config")), None)
-    if path is None:
+    if path is None or made.clients != ("git",):
         yield
         return
     lock = made.tree.full(path) + ".lock"

@@ -101,8 +101,9 @@ class _Merge:
         changes = {k: v for k, v in merged.items() if v is not ABSENT and _canon(raw.get(k, ABSENT)) != _canon(v)}
         removed = [key for key, value in merged.items() if value is ABSENT]
         text = patch(self.ours.text, changes, removed, key_order(self.dialect.name))
-        if len(text.encode()) > MAX_BYTES or _Side("the merge", text).task.id != self.ours.task.id:
+        if len(text.encode()) > MAX_BYTES:
             raise Unmergeable("the merged file would be too large")
+        _Side("the merge", text)  # what could not be read again is none
         return Merged(self.ours.task.id, text, self.parked)
 
     def _unit(self, keys: list[str]) -> list[Any]:
@@ -176,7 +177,7 @@ def _text(merge: _Merge, key: str, base: Any, ours: Any, theirs: Any) -> Any:
 
 def _largest(merge: _Merge, key: str, base: Any, ours: Any, theirs: Any) -> Any:
     counts = [value for value in (base, ours, theirs) if fits("epoch", value)]
-    return max(counts) if counts else ours
+    return max(counts) if counts else merge.newest(ours, theirs)[0]
 
 
 def _attempts(merge: _Merge, key: str, base: Any, ours: Any, theirs: Any) -> Any:
