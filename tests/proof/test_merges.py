@@ -62,6 +62,8 @@ def edited(rng, raw, dialect):
         side["updatedAt"] = rng.choice(TIMES)
         if rng.random() < 0.4:
             side["metadata"] = {**side.get("metadata", {}), rng.choice("km"): rng.choice([2, [3], {"deep": None}])}
+    if rng.random() < 0.1:  # a key of ours that another program uses for something else
+        side[rng.choice(("labels", "notes", "metadata", "attempts", "hold", "updatedAt"))] = rng.choice(("x", 3.5, [1], {"y": 1}))
     return side
 
 
@@ -168,15 +170,15 @@ def _kept(key, value, raws, merged, parked):
     base, ours, theirs = raws
     if value in (None, "", [], {}) or _typed(value) in (_typed(base.get(key)), _typed(merged.get(key))):
         return True
-    if key == "notes":
+    if key == "notes" and all(isinstance(each, list) for each in (value, merged["notes"])) and key not in parked:
         return all(note in merged["notes"] for note in value)
-    if isinstance(value, list) and isinstance(merged.get(key, []), list) and key != "colour":
+    if isinstance(value, list) and isinstance(merged.get(key, []), list) and key != "colour" and key not in parked:
         other = theirs if value is ours.get(key) else ours
         gone = {str(i) for i in base.get(key, [])} - {str(i) for i in other.get(key, [])}
         return {str(item) for item in value} - gone <= {str(item) for item in merged.get(key, [])}
     if key in ("status", "state", "owner", "startedAt", "completedAt", "epoch", "rev", "updatedAt"):
         return True
-    if key == "metadata":
+    if key == "metadata" and key not in parked:
         told = [*merged.get("metadata", {}).items(), *((k.partition(".")[2], v["parked"]) for k, v in parked.items())]
         return all(_typed(v) == _typed(base.get(key, {}).get(k)) or (k, v) in told for k, v in value.items())
     return key in parked and _typed(value) == _typed(parked[key]["parked"])

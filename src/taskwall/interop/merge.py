@@ -170,6 +170,8 @@ def _scalar(merge: _Merge, key: str, base: Any, ours: Any, theirs: Any) -> Any:
 
 
 def _text(merge: _Merge, key: str, base: Any, ours: Any, theirs: Any) -> Any:
+    if not all(value in (ABSENT, None) or isinstance(value, str) for value in (ours, theirs)):
+        return _scalar(merge, key, base, ours, theirs)
     kept, lost = (theirs, ours) if ours in (ABSENT, None, "") else (ours, theirs)
     merge.park(key, kept, lost)
     return kept
@@ -181,7 +183,8 @@ def _largest(merge: _Merge, key: str, base: Any, ours: Any, theirs: Any) -> Any:
 
 
 def _attempts(merge: _Merge, key: str, base: Any, ours: Any, theirs: Any) -> Any:
-    return _largest(merge, key, ABSENT, ours, theirs)
+    counted = fits("attempts", ours) and fits("attempts", theirs)
+    return (_largest if counted else _scalar)(merge, key, ABSENT, ours, theirs)
 
 
 def _latest(merge: _Merge, key: str, base: Any, ours: Any, theirs: Any) -> Any:
