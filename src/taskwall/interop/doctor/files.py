@@ -15,6 +15,7 @@ from ...stores.files.disk import NotPlain, decode
 from ...stores.files.folder import SUFFIX
 from ...stores.files.patch import NotStrict, parse, patch
 from ..driver import park
+from ..git import is_task_file
 from ..merge import Merged, Unmergeable, merge
 from .findings import found
 from .repairs import Repair
@@ -87,14 +88,13 @@ def _by_hand(sight: Sight, file: File) -> str:
 
 def conflicts(sight: Sight) -> Iterator[Found]:
     """Files that git stopped at in a merge: merged by their fields from its three stages, where nobody mended them."""
-    by_name = {file.name: file for file in sight.files}
     for name, stages in sight.stages.items():
-        file, shown = by_name.get(name), sight.shown(name)
-        if name.endswith(SUFFIX) and "/" not in name:
+        file, shown = sight.load(name), sight.shown(name)
+        if is_task_file(name):
             if not {2, 3} <= stages.keys():
                 way = f"`git add {quote(shown)}` keeps the file, `git rm {quote(shown)}` lets it go"
                 yield found("unmerged", f"{shown}: one side removed it, the other changed it", way, file=shown)
-            elif file and (file.task.flaw or file.data in _texts(sight, stages)[1:2]):
+            elif file.task.flaw or file.data == _texts(sight, stages)[1]:
                 yield from _in_conflict(sight, file, stages)
             else:
                 told = f"{shown} is readable, and git does not know yet that it is merged"

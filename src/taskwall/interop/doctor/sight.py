@@ -46,17 +46,17 @@ class Sight:
 
     @cached_property
     def files(self) -> list[File]:
-        """The task files, readable or not."""
-        found = []
-        for name, _ in DISK.names(self.path):
-            if name.endswith(SUFFIX):
-                path = os.path.join(self.path, name)
-                try:
-                    data = DISK.read(path)[0]
-                    found.append(File(name, path, data, task_in(name, data)))
-                except (OSError, NotPlain) as flaw:
-                    found.append(File(name, path, None, Task(name.removesuffix(SUFFIX), name, flaw=str(flaw))))
-        return found
+        """The task files, readable or not, without the archive."""
+        return [self.load(name) for name, _ in DISK.names(self.path) if name.endswith(SUFFIX)]
+
+    def load(self, name: str) -> File:
+        """The file of this name below the board."""
+        path = os.path.join(self.path, *name.split("/"))
+        try:
+            data = DISK.read(path)[0]
+        except (OSError, NotPlain) as flaw:
+            return File(name, path, None, Task(name.removesuffix(SUFFIX), name, flaw=str(flaw)))
+        return File(name, path, data, task_in(name, data))
 
     @cached_property
     def flaw(self) -> Refused | None:
