@@ -201,7 +201,9 @@ def parent_gone(here):
 
 
 def only_in_blocks(here):
-    here.file("a").write_text('{"id": "a", "subject": "a", "status": "pending", "blockedBy": [], "blocks": ["t", "no"]}')
+    here.file("a").write_text(
+        '{"id": "a", "subject": "a", "status": "pending", "blockedBy": [], "blocks": ["t", "no"]}'
+    )
 
 
 def held_by_nobody(here):
@@ -430,6 +432,20 @@ def test_what_changes_between_the_plan_and_the_repair_is_left_alone(patient):
     answer = patient.doctor(fix=True, ask=meanwhile)
     assert "not done (it was changed just now)" in answer.lines()[0]
     assert patient.file("t").read_text() == "somebody's edit"
+
+
+def test_copies_become_tasks_under_ids_that_nobody_has(patient):
+    for name in ("t copy", "t+copy", "other"):
+        (patient.tasks / f"{name}.json").write_text(patient.file("t").read_text().replace("task t", name))
+    patient.file("u").rename(patient.tasks / "t-copy-2.json")
+    patient.file("w").write_text(patient.file("t").read_text().replace("task t", "w too"))
+    answer = patient.doctor(fix=True, yes=True)
+    assert len(answer.repaired) == 5 and answer.findings == ()
+    told = {row.task.id: row.task.subject for row in patient.board().list(everything=True).rows}
+    assert told["t"] == "task t" and told["u"] == "task u"
+    assert sorted(told.values()) == sorted(
+        ["task t", "task u", "task v", "task x", "task y", "task z", "t copy", "t+copy", "other", "w too"]
+    )
 
 
 def test_a_person_is_shown_the_plan_and_may_refuse(patient):

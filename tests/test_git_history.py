@@ -30,7 +30,9 @@ def work(here):
     here.edit("u", blockedBy=["w"], description="line\nanother", priority=0)
     here.commit()
     here.board("alice").complete("t", result="all of it")
-    here.file("new").write_text('{"id": "new", "subject": "新任务", "status": "pending", "blockedBy": ["t"], "owner": null}')
+    here.file("new").write_text(
+        '{"id": "new", "subject": "新任务", "status": "pending", "blockedBy": ["t"], "owner": null}'
+    )
     here.file("z").unlink()
     here.commit()
     here.edit("x", status="cancelled", notes=[{"at": "2026-01-01T00:00:00Z", "by": "bob", "text": "why\x1b[31m"}])
@@ -73,7 +75,9 @@ def test_diff_without_a_second_commit_looks_at_the_worktree(here):
 
 def test_diff_is_at_most_a_page(here):
     for n in range(60):
-        here.file(f"more-{n}").write_text(json.dumps({"id": f"more-{n}", "subject": "s", "status": "pending", "blockedBy": []}))
+        here.file(f"more-{n}").write_text(
+            json.dumps({"id": f"more-{n}", "subject": "s", "status": "pending", "blockedBy": []})
+        )
     told = taskwall(here, "diff").splitlines()
     assert len(told) == 1 + 2 * 50 + 1 and told[-1] == "… 10 more tasks"
 
@@ -125,7 +129,9 @@ def run_outside(folder, *words):
     place.mkdir(exist_ok=True)
     (place / ".tasks").mkdir(exist_ok=True)
     command = [sys.executable, "-m", "taskwall", *words]
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, env=GIT_ENV | {"GIT_CEILING_DIRECTORIES": "/"})
+    done = subprocess.run(
+        command, cwd=place, capture_output=True, text=True, env=GIT_ENV | {"GIT_CEILING_DIRECTORIES": "/"}
+    )
     assert done.returncode == 2
     return done.stderr
 

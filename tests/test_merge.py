@@ -43,7 +43,9 @@ DONE = {"status": "completed", "owner": "bob", "epoch": 1, "result": "by bob"}
 def test_status_and_owner_come_from_one_side(ours, theirs, stays):
     for one, other in ((ours, theirs), (theirs, ours)):
         found, _ = merged(one, other)
-        assert {key: found.get(key) for key in stays if key != "epoch"} == {k: v for k, v in stays.items() if k != "epoch"}
+        assert {key: found.get(key) for key in stays if key != "epoch"} == {
+            k: v for k, v in stays.items() if k != "epoch"
+        }
         assert found.get("epoch", 0) == max(ours.get("epoch", 0), theirs.get("epoch", 0))
 
 
@@ -92,7 +94,9 @@ def test_of_two_values_the_one_written_last_stays_whoever_merges():
 
 
 def test_metadata_is_merged_by_key_and_unknown_keys_like_any_value():
-    found, lost = merged({"metadata": {"a": 1, "b": 2}, "colour": "red"}, {"metadata": {"a": 3}}, base={"metadata": {"a": 1}})
+    found, lost = merged(
+        {"metadata": {"a": 1, "b": 2}, "colour": "red"}, {"metadata": {"a": 3}}, base={"metadata": {"a": 1}}
+    )
     assert (found["metadata"], found["colour"], lost) == ({"a": 3, "b": 2}, "red", {})
     assert merged({"metadata": {"a": 1}}, {"metadata": {"a": 2}})[1] == {"metadata.a": 1}
 

@@ -46,7 +46,7 @@ LAYOUTS = (
     {"separators": (",", ":")},
     {"indent": 1, "separators": (",", " : ")},
 )
-TEXTS = ("one", "two", "三", "a \"quoted\" \\ line\nand another", "é\u2028", "")
+TEXTS = ("one", "two", "三", 'a "quoted" \\ line\nand another', "é\u2028", "")
 TIMES = [f"2026-01-02T00:00:0{n}.000000Z" for n in range(6)]
 
 
@@ -63,7 +63,9 @@ def edited(rng, raw, dialect):
         if rng.random() < 0.4:
             side["metadata"] = {**side.get("metadata", {}), rng.choice("km"): rng.choice([2, [3], {"deep": None}])}
     if rng.random() < 0.1:  # a key of ours that another program uses for something else
-        side[rng.choice(("labels", "notes", "metadata", "attempts", "hold", "updatedAt"))] = rng.choice(("x", 3.5, [1], {"y": 1}))
+        side[rng.choice(("labels", "notes", "metadata", "attempts", "hold", "updatedAt"))] = rng.choice(
+            ("x", 3.5, [1], {"y": 1})
+        )
     return side
 
 
@@ -444,7 +446,14 @@ def one_side_broken(folder):
     """Nothing is guessed: git's own markers, and doctor says what a person can do."""
 
     def breaks(clone):
-        clone.file("t").write_text(clone.file("t").read_text().replace('"subject": "task t",', '"subject": "task',))
+        clone.file("t").write_text(
+            clone.file("t")
+            .read_text()
+            .replace(
+                '"subject": "task t",',
+                '"subject": "task',
+            )
+        )
 
     clone = two_sides(folder, edits(subject="ours"), breaks)
     git(clone.path, "merge", "-q", "--no-edit", "side", check=False)

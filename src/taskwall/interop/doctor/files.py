@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections import Counter
 from itertools import chain, count
 from shlex import quote
 
@@ -139,7 +140,7 @@ def twins(sight: Sight) -> Iterator[Found]:
     for file in sight.files:
         if not file.task.flaw:
             by_id.setdefault(file.task.id, []).append(file)
-    taken = {*by_id, *(file.name.removesuffix(SUFFIX) for file in sight.files)}
+    taken = {*by_id}
     for task_id, files in by_id.items():
         keepers = [file for file in files if file.name.removesuffix(SUFFIX) in (task_id, f"task_{task_id}")]
         for file in files if len(files) > 1 else ():
@@ -160,23 +161,27 @@ def _told_apart(file: File, keeper: File, taken: set[str]) -> Repair | None:
         return None
     own = file.name.removesuffix(SUFFIX)
     stem = unicodedata.normalize("NFC", "".join(c if c.isalnum() or c in "._-" else "-" for c in own))[: MAX_ID - 4]
+    folder = os.path.dirname(file.path)
     names = chain([stem], (f"{stem}-{n}" for n in count(2)))
-    new = next(i for i in names if i == own or i not in taken)
+    new = next(
+        i for i in names if i not in taken and (i == own or not os.path.lexists(os.path.join(folder, i + SUFFIX)))
+    )
     if id_flaw(new):
         return None
+    taken.add(new)
     key = DIALECTS[file.task.dialect].key("id")
     text = patch(decode(file.data), {key: new}, (), key_order(file.task.dialect))
-    to = os.path.join(os.path.dirname(file.path), new + SUFFIX) if new != own else None
+    to = os.path.join(folder, new + SUFFIX) if new != own else None
     return Repair(f"makes the task in {file.name} one of its own, with the id {new}", file.path, file.data, text, to)
 
 
 def names(sight: Sight) -> Iterator[Found]:
     """Files of ours that are not called like their task; other programs have names of their own."""
     present = {file.name.casefold() for file in sight.files}
-    ids = [file.task.id for file in sight.files if not file.task.flaw]
+    ids = Counter(file.task.id for file in sight.files if not file.task.flaw)
     for file in sight.files:
         task, wanted = file.task, file.task.id + SUFFIX
-        if task.flaw or task.dialect != OURS or file.name == wanted or ids.count(task.id) > 1:
+        if task.flaw or task.dialect != OURS or file.name == wanted or ids[task.id] > 1:
             continue
         free = wanted.casefold() not in present or wanted.casefold() == file.name.casefold()
         repair = Repair(f"renames {file.name} to {wanted}", file.path, file.data, to=os.path.join(sight.path, wanted))
