@@ -11,7 +11,7 @@ from itertools import islice
 
 from .core import rules
 from .core.errors import Invalid, NothingActionable, Refused, Unreadable, WaitingOnPerson
-from .core.model import CLOSED, IN_PROGRESS, MAX_ID, PENDING, Actor, Task
+from .core.model import CLOSED, MAX_ID, PENDING, Actor, Task
 from .core.state import STATES, Waiting, actionable, is_actionable, state, waits_for, who_must_act, would_unblock
 from .core.view import age
 from .proof import find_products
@@ -279,7 +279,7 @@ class Board:
         """Everything stored and derived of one task."""
         view = self.store.read()
         task = _locate(view, name)[0]
-        claim = view.claim(task.id)
+        claim = view.standing(task)
         known = [blocker for i in view.blockers(task) if (blocker := view.get(i))]
         return Shown(
             Row.of(view, task),
@@ -288,7 +288,7 @@ class Board:
             children=rows(view, view.children(task.id)),
             dependents=rows(view, view.dependents(task.id)),
             would_unblock=() if task.closed or task.flaw else rows(view, would_unblock(view, task)),
-            claim=_told(claim) if claim and claim.epoch == task.epoch and task.status == IN_PROGRESS else None,
+            claim=_told(claim) if claim else None,
         )
 
     def next(self, limit: int = 1) -> Offer:

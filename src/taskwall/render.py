@@ -24,6 +24,7 @@ from .results import (
     Offer,
     Place,
     Released,
+    Report,
     Row,
     SetUp,
     Shown,
@@ -63,7 +64,8 @@ def safe(text: str, *, lines: bool = False) -> str:
 
 def text(answer: Answer) -> str:
     """An answer as lines of text, for models and pipes. Whatever a line forgot to escape is escaped here."""
-    return safe("\n".join(LINES[type(answer)](answer)), lines=True)
+    lines = answer.lines() if isinstance(answer, Report) else LINES[type(answer)](answer)
+    return safe("\n".join(lines), lines=True)
 
 
 def fitted(answer: Answer, most: int) -> str:
@@ -374,6 +376,9 @@ def _without_parents(steps: Iterable[Step]) -> list[Step]:
 
 
 def _place(answer: Place) -> list[str]:
+    if answer.git:
+        made = f"Made {safe(answer.path)}" if answer.made else f"board: {safe(answer.path)}"
+        return [f"{made} ({answer.why})", *_set_up(answer.git)]
     if answer.made:
         first = [
             f"Made {safe(answer.path)} ({answer.why})",

@@ -51,6 +51,14 @@ class Answer(Record):
         return 0
 
 
+class Report(Answer):
+    """An answer of a room of its own, which says itself how it reads."""
+
+    def lines(self) -> list[str]:
+        """It as text; what is not safe to print is escaped by `render`."""
+        raise NotImplementedError
+
+
 class Changed(Answer):
     """One task was changed by a verb."""
 
@@ -283,6 +291,11 @@ class Place(Answer):
     actor: str
     session: str
     clients: tuple[str, ...] = ()  # coding agents that `setup` would set up
+    git: SetUp | None = None  # what `init --git` did
+
+    @property
+    def exit(self) -> int:
+        return self.git.exit if self.git else 0
 
 
 class SetUp(Answer):

@@ -28,7 +28,7 @@ def settle(task: Task, entry: Claim | None, ended: int = 0) -> Task:
     notice = f"its file was taken back to before claim {entry.epoch} (a checkout or an edit)"
     task = task.replace(epoch=entry.epoch, notices=(*task.notices, notice))
     if entry.open:
-        return task.replace(status=IN_PROGRESS, owner=entry.actor)
+        return task.replace(status=IN_PROGRESS, owner=entry.actor, started_at=entry.since)
     return task.replace(status=PENDING, owner=entry.reserved) if task.status == IN_PROGRESS else task
 
 
@@ -37,7 +37,7 @@ def _settle_dialect(task: Task, entry: Claim | None, ended: int) -> Task:
     known = max(entry.epoch if entry else 0, ended)
     if entry and entry.open and entry.epoch == known:
         if task.status == PENDING and entry.lease == LIVE:
-            return task.replace(status=IN_PROGRESS, owner=entry.actor, epoch=known)
+            return task.replace(status=IN_PROGRESS, owner=entry.actor, epoch=known, started_at=entry.since)
         return task.replace(epoch=known)
     unknown_claim = task.status == IN_PROGRESS
     return task.replace(epoch=known + unknown_claim) if known or unknown_claim else task

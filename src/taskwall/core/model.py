@@ -126,6 +126,10 @@ class Claim(Record):
     lease: str = BY_HAND
     left: float | None = None  # minutes until the lease lapses
 
+    def is_of(self, task: Task) -> bool:
+        """Whether a task in progress is so under this claim: a merge may have kept another machine's of its epoch."""
+        return self.actor == task.owner and task.started_at in (None, self.since)
+
 
 class Actor(Record):
     """Who acts: a name and one run of it. `named` is False for `user` taken for want of anything better.

@@ -133,7 +133,14 @@ class View:
     def current(self, task: Task) -> Claim | None:
         """The claim of the task's own epoch, whether it still stands or has ended."""
         claim = self.claim(task.id)
-        return claim if claim and claim.epoch == task.epoch else None
+        if claim is None or claim.epoch != task.epoch:
+            return None
+        return None if self.is_displaced(task) else claim
+
+    def is_displaced(self, task: Task) -> bool:
+        """Whether the open claim known here lost the task in a merge to one of another machine, of the same epoch."""
+        claim = self.claim(task.id) if task.status == IN_PROGRESS else None
+        return claim is not None and claim.open and claim.epoch == task.epoch and not claim.is_of(task)
 
     def standing(self, task: Task) -> Claim | None:
         """The claim under which a task is in progress, where it is known."""

@@ -46,6 +46,10 @@ class Plan(Record):
         files = (*dict.fromkeys((*files, *self.amiss)),) if check else files
         return SetUp(action, self.clients, files, _shown(self), self.notes)
 
+    def write(self) -> None:
+        """Bring it to the disk. Raises Refused."""
+        self.tree.write(self.changes, self.leftovers, self.keep)
+
 
 def set_up(
     names: Sequence[str],
@@ -57,12 +61,15 @@ def set_up(
     ask: Ask | None = None,
     **what: bool,
 ) -> SetUp:
-    """Set clients up, or compare (`check`). Raises Refused.
+    """Set clients up, or compare (`check`). names, what: see `plan`; the rest as `carry_out`. Raises Refused."""
+    return carry_out(plan(names, env, cwd, **what), check=check, yes=yes, ask=ask)
 
-    names, what: see `plan`. ask: shows the plan to a person and returns whether they agree; without it only `yes`
-    writes.
+
+def carry_out(made: Plan, *, check: bool, yes: bool, ask: Ask | None) -> SetUp:
+    """Write what is planned. Raises Refused.
+
+    ask: shows the plan to a person and returns whether they agree; without it only `yes` writes.
     """
-    made = plan(names, env, cwd, **what)
     answer = made.answer(check=check)
     if check or not (made.changes or made.leftovers) or not (yes or ask):
         return answer
@@ -70,7 +77,7 @@ def set_up(
         agreed, answer = ask(answer), answer.replace(diff="", notes=())  # they have been shown
         if not agreed:
             return answer
-    made.tree.write(made.changes, made.leftovers, made.keep)
+    made.write()
     return answer.replace(done=True)
 
 

@@ -53,7 +53,7 @@ def require_writable(task: Task) -> None:
         raise errors.Unreadable(
             f"{task.id} cannot be read: {task.flaw}",
             task=task.id,
-            next="mend the file by hand; nothing here writes to it",
+            next="`taskwall doctor` says what helps; no verb writes to such a file",
         )
     if task.dialect in READ_ONLY_DIALECTS:
         raise errors.ReadOnly(
@@ -118,20 +118,23 @@ def was_mine(view: View, task: Task, actor: Actor) -> bool:
     """Whether this actor and session held the task under an epoch that somebody else's has replaced."""
     claim = view.claim(task.id)
     if claim is None or actor.holds(claim):
-        return claim is not None and claim.open and claim.epoch < task.epoch
+        return claim is not None and claim.open and (claim.epoch < task.epoch or view.is_displaced(task))
     return any(actor.covers(name, session) for name, session, _ in claim.past)
 
 
 def is_mine(view: View, task: Task, actor: Actor, epoch: int | None) -> bool:
     """Whether a holder's verb is this actor's to use on the task as it is, in progress or after."""
+    claim = view.claim(task.id)
+    if view.is_displaced(task) and actor.holds(claim):
+        return False
     if epoch is not None:
         return epoch == task.epoch
-    claim = view.claim(task.id)
     # A claim that has ended says nothing of a task that somebody since took by hand.
-    if claim and claim.epoch == task.epoch and (claim.open or task.status != IN_PROGRESS):
+    if claim and view.current(task) and (claim.open or task.status != IN_PROGRESS):
         return actor.holds(claim)
     if claim and claim.open and claim.epoch < task.epoch and actor.holds(claim):
-        return False  # another machine granted a later claim, perhaps to an actor of the same name
+        # Another machine granted a later claim, perhaps to an actor of the same name, unless a merge raised the epoch.
+        return claim.since == task.started_at and claim.actor == task.owner
     return task.owner == actor.name
 
 
@@ -177,7 +180,7 @@ def require_held(view: View, task: Task, actor: Actor, epoch: int | None) -> Non
     """Let only the current holder pass. Raises Superseded, NotOwner, NotClaimed."""
     if task.status == IN_PROGRESS and is_mine(view, task, actor, epoch):
         return
-    if epoch is None and was_mine(view, task, actor):
+    if (epoch is None or view.is_displaced(task)) and was_mine(view, task, actor):
         raise superseded(view, task)
     if task.status != IN_PROGRESS:
         raise errors.NotClaimed(

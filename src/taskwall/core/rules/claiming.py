@@ -248,7 +248,7 @@ def beat(
     for token in known:
         task_id, _, epoch = token.rpartition("#")
         task = view.get(task_id)
-        if task and task.epoch > int(epoch) and token not in kept:
+        if task and token not in kept and (task.epoch > int(epoch) or view.is_displaced(task)):
             lost.append(
                 f"your claim {token} was taken over: {holder(view, task)} has {task_id} now; stop working on it"
             )

@@ -269,9 +269,31 @@ COMMANDS = {
         Command("reopen", "reopen", (ID,)),
         Command("beat", "heartbeat", (ID, Argument("--ttl", "ttl", "float"))),
         Command("why", "why", (ID,)),
-        Command("log", "history", (Argument("[ID]", "task_id", "id"), Argument("-n --limit", "limit", "int"))),
+        Command(
+            "log",
+            "history",
+            (
+                Argument("[ID]", "task_id", "id"),
+                Argument("-n --limit", "limit", "int"),
+                Argument("--git", "git", "flag", "what git's commits did to the task, on other machines too"),
+            ),
+        ),
+        Command(
+            "diff",
+            "",
+            (Argument("[A..B]", "revisions", "id", "two commits; A: since then; without one: since HEAD"),),
+            doc="Say in task words what changed on the board between two commits, or since one.",
+        ),
         Command("graph", "graph", (Argument("--mermaid", "mermaid", "flag", "as a Mermaid flowchart"),)),
-        Command("init", "", doc="Make a board here, at the root of the repository. Touches nothing else."),
+        Command(
+            "init",
+            "",
+            (
+                Argument("--git", "git", "flag", "let git merge task files by their fields too, as `setup git` does"),
+                Argument("--yes", "yes", "flag", "write that without asking"),
+            ),
+            doc="Make a board here, at the root of the repository. Touches nothing else.",
+        ),
         Command("where", "", doc="Say which board is in use and why, and who acts."),
         Command(
             "import",
@@ -306,7 +328,10 @@ COMMANDS = {
             "",
             (
                 Argument(
-                    "[CLIENT]", "names", "many", "claude, codex, gemini, opencode, cursor; those in use without one"
+                    "[CLIENT]",
+                    "names",
+                    "many",
+                    "claude, codex, gemini, opencode, cursor; those in use without one; git",
                 ),
                 Argument("--user", "user", "flag", "in your home folder instead of this project"),
                 Argument("--check", "check", "flag", "write nothing; exit 0 when all is as it should be"),
@@ -314,7 +339,35 @@ COMMANDS = {
                 Argument("--yes", "yes", "flag", "write without asking"),
                 Argument("--stop-hook", "stop_hook", "flag", "with a hook that asks an agent that stops what it holds"),
             ),
-            doc="Make coding agents use the board: MCP server, hooks, skill and instructions. Shows what it changes.",
+            doc="Make coding agents use the board: MCP server, hooks, skill and instructions. Shows what it changes. "
+            "`setup git`: let git merge task files by their fields.",
+        ),
+        Command(
+            "uninstall",
+            "",
+            (Argument("--yes", "yes", "flag", "without asking"),),
+            doc="Take back all that set-up wrote in this project, for git and for clients. Tasks stay.",
+        ),
+        Command(
+            "doctor",
+            "",
+            (
+                Argument("--fix", "fix", "flag", "show what can be repaired safely, and repair it when you say yes"),
+                Argument("--yes", "yes", "flag", "repair without asking"),
+            ),
+            doc="Find what is wrong with the board, what it means and what helps. Writes nothing without --fix.",
+        ),
+        Command(
+            "merge-driver",
+            "",
+            (
+                Argument("BASE", "base", doc="the common ancestor's file"),
+                Argument("OURS", "ours", doc="our file, which is written"),
+                Argument("THEIRS", "theirs", doc="their file"),
+                Argument("PATH", "path", doc="where the file lies in the worktree"),
+                Argument("[SIZE]", "size", doc="of git's conflict markers"),
+            ),
+            doc="What git calls to merge a task file, once `setup git` has told it to.",
         ),
         Command(
             "agent",

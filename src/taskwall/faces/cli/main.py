@@ -19,11 +19,12 @@ from .commands import COMMANDS, Command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any, NoReturn
 
     from ...config import Location
-    from ...results import Answer, SetUp
+    from ...results import Answer
+    from .tending import Ask
 
 INTERRUPTED = 130
 
@@ -252,8 +253,13 @@ def _place(command: Command, args: Namespace) -> int:
     actor = config.find_actor(args.actor, os.environ)
     clients = _clients(location) if made else ()
     exists = location.exists or made
-    _print(Place(location.path, location.why, exists, made, actor.name, actor.session, clients), args)
-    return 0
+    answer = Place(location.path, location.why, exists, made, actor.name, actor.session, clients)
+    if command.name == "init" and args.git:
+        from .tending import with_git
+
+        answer = with_git(answer, _asking(args), yes=bool(args.yes))
+    _print(answer, args)
+    return answer.exit
 
 
 def _clients(location: Location) -> tuple[str, ...]:
@@ -276,21 +282,34 @@ def _agent(command: Command, args: Namespace) -> int:
     return run_agent(_located(args), actor=args.actor, **command.values(args))
 
 
-def _setup(command: Command, args: Namespace) -> int:
-    from ...interop.setup import set_up
+def _tend(command: Command, args: Namespace) -> int:
+    """Set-up, doctor and git: what tends a board has a room of its own."""
+    from .tending import ANSWERS
 
-    values = command.values(args)
-    ask = _agreed if sys.stdin.isatty() and sys.stdout.isatty() and not args.json else None
-    answer = set_up(values.pop("names", []), os.environ, os.getcwd(), ask=ask, **values)
+    if command.name == "log" and not args.git:
+        return _call(command, args)
+    answer = ANSWERS[command.name](command.values(args), lambda: _located(args), _asking(args))
     _print(answer, args)
     return answer.exit
 
 
-def _agreed(plan: SetUp) -> bool:
-    """Show a plan to the person at the terminal and ask."""
-    print(render.safe("\n".join([plan.diff.rstrip("\n"), *plan.notes]), lines=True))
-    print(f"{plan.action.capitalize()} for {', '.join(plan.clients)}? [y/N] ", end="", flush=True)
+def _asking(args: Namespace) -> Ask | None:
+    """How to show something and ask, where a person sits at the terminal."""
+    return _agree if sys.stdin.isatty() and sys.stdout.isatty() and not args.json else None
+
+
+def _agree(lines: Iterable[str], question: str) -> bool:
+    print(render.safe("\n".join(lines), lines=True))
+    print(f"{question} [y/N] ", end="", flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _merge_driver(_: Command, args: Namespace) -> int:
+    from ...interop.driver import run as run_driver
+
+    if args.path is None:
+        raise Invalid("git calls this with %O %A %B %P", next="`taskwall setup git` tells git to")
+    return run_driver(args.base, args.ours, args.theirs, args.path, args.size or "7")
 
 
 def _mcp(_: Command, args: Namespace) -> int:
@@ -365,7 +384,12 @@ _OWN: dict[str, Callable[[Command, Namespace], int]] = {
     "import": _import,
     "export": _export,
     "selftest": _selftest,
-    "setup": _setup,
+    "setup": _tend,
+    "uninstall": _tend,
+    "doctor": _tend,
+    "log": _tend,
+    "diff": _tend,
+    "merge-driver": _merge_driver,
     "agent": _agent,
     "mcp": _mcp,
     "prime": _prime,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...core.claims import settle
 from ...core.model import IN_PROGRESS
 from ...core.view import View
+from .folder import SUFFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,13 @@ class FileView(View):
     def in_file(self, task_id: str) -> tuple[str, Task]:
         """The path of a task's file, relative to the board, and the task as the file alone tells it."""
         raise NotImplementedError
+
+    def name_of(self, task_id: str) -> str:
+        """The path of a task's file, relative to the board; where it would be made when there is none."""
+        try:
+            return self.in_file(task_id)[0]
+        except KeyError:
+            return task_id + SUFFIX
 
     def claim(self, task_id: str) -> Claim | None:
         """The latest claim on this task, whether it still stands or not."""

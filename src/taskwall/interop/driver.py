@@ -1,0 +1,103 @@
+"""The merge driver that git calls for a task file: it writes our side's file, and parks texts it could not keep."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from .. import config
+from ..render import safe
+from ..stores.files.dialects import NotATask, read
+from ..stores.files.disk import DISK, NotPlain, read_text
+from ..stores.files.patch import NotStrict, encode, parse
+from ..stores.files.store import LOCAL
+from .merge import DifferentTasks, Unmergeable, merge
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .merge import Merged
+
+MERGED, CONFLICT = 0, 1
+PARKED = "merge-"
+"""How the names of files begin that hold what a merge did not take."""
+
+
+def run(base: str, ours: str, theirs: str, path: str, size: str = "7") -> int:
+    """Merge three files, of which `ours` is written. path: where the file lies in the worktree, which is here.
+
+    1 and git's own conflict markers when a person must decide. Takes no lock: git holds none of ours either.
+    """
+    try:
+        merged = merge(*(read_text(name)[0] for name in (base, ours, theirs)))
+        if merged.parked:
+            park(board_of(path, os.getcwd()), path, merged)
+        with open(ours, "wb") as file:
+            file.write(merged.text.encode())
+    except (OSError, NotPlain, Unmergeable) as flaw:
+        print(f"taskwall: {safe(f'{path}: {flaw}')}; git merges its lines", file=sys.stderr)
+        return _by_lines(os.devnull if isinstance(flaw, DifferentTasks) else base, ours, theirs, path, size)
+    if merged.parked:
+        told = safe(f"{path}: both sides changed {', '.join(merged.parked)}")
+        print(f"taskwall: {told}; `taskwall doctor` shows what was parked", file=sys.stderr)
+    return MERGED
+
+
+def board_of(path: str, top: str) -> str:
+    """The board that a file of this worktree is of; of a linked worktree's copy it is that of the main worktree."""
+    parts = path.split("/")
+    if config.FOLDER not in parts:
+        return os.path.join(top, os.path.dirname(path))
+    inner = parts[: parts.index(config.FOLDER) + 1]
+    repository = config.find_repository(top)
+    places = [os.path.join(root, *inner) for root in (repository and repository.main, top) if root]
+    return next((place for place in places if os.path.isdir(place)), places[-1])
+
+
+def park(board: str, path: str, merged: Merged) -> str:
+    """Keep what a merge did not take, under a name made of it: a repeated merge keeps it once. Raises OSError."""
+    from hashlib import sha256
+
+    folder = make_local(board, "conflicts")
+    text = encode({"v": 1, "task": merged.task, "file": path, "fields": merged.parked}, indent="  ") + "\n"
+    name = os.path.join(folder, f"{PARKED}{sha256(text.encode()).hexdigest()[:12]}-{merged.task}.json")
+    part = f"{name}.{os.getpid()}.tmp"
+    DISK.write_new(part, text.encode(), durable=True)
+    DISK.rename(part, name)
+    return name
+
+
+def make_local(board: str, *names: str) -> str:
+    """A folder below the board's `.local`, with those above it. Raises OSError: a link would lead our writes out."""
+    local = os.path.join(board, LOCAL)
+    new = not DISK.exists(local)
+    for depth in range(len(names) + 1):
+        path = os.path.join(local, *names[:depth])
+        DISK.make_folder(path)
+        if not DISK.is_folder(path):
+            raise OSError(f"{path} is not a folder of its own")
+    if new:
+        DISK.write_new(os.path.join(local, ".gitignore"), b"*\n", durable=False)
+    return path
+
+
+def _by_lines(base: str, ours: str, theirs: str, path: str, size: str) -> int:
+    """What git does without a driver; without a base, every difference is a conflict. A task must stay one."""
+    tasks = _is_task(ours) or _is_task(theirs)
+    labels = [word for side in ("ours", "base", "theirs") for word in ("-L", f"{side} {path}")]
+    size = size if size.isdecimal() else "7"
+    try:
+        words = ["git", "merge-file", "-q", f"--marker-size={size}", *labels, "--", ours, base, theirs]
+        done = subprocess.run(words, check=False, capture_output=True)
+    except OSError:
+        return CONFLICT
+    if done.returncode:
+        return CONFLICT
+    return MERGED if _is_task(ours) or not tasks else CONFLICT
+
+
+def _is_task(path: str) -> bool:
+    try:
+        return bool(read(parse(read_text(path)[0])).id)
+    except (OSError, NotPlain, NotStrict, NotATask):
+        return False

@@ -1,0 +1,170 @@
+"""git, asked by its plumbing commands. Nothing here changes a repository."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from .. import config
+from ..core.errors import Invalid
+from ..core.model import Task
+from ..stores.files.dialects import NotATask, read
+from ..stores.files.disk import MAX_BYTES, NotPlain, decode
+from ..stores.files.folder import SUFFIX
+from ..stores.files.patch import NotStrict, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+TIMEOUT = 60
+
+
+class GitFailed(Invalid):
+    """git could not answer."""
+
+
+class Git:
+    """The repository around a board. `top`: its worktree. `board`: the board's folder in it, with /; `.` at the top."""
+
+    def __init__(self, top: str, board: str) -> None:
+        self.top, self.board = top, board
+
+    @classmethod
+    def around(cls, board: str) -> Git | None:
+        """The repository that a board's folder lies in, None when that is none or has no worktree there."""
+        holder = os.path.dirname(os.path.abspath(board))
+        repository = config.find_repository(holder)
+        if repository is None or repository.top == repository.common:
+            return None
+        relative = os.path.relpath(os.path.realpath(board), os.path.realpath(repository.top))
+        return cls(repository.top, relative.replace(os.sep, "/"))
+
+    def run(self, *words: str, ok: tuple[int, ...] = (0,), given: bytes = b"") -> bytes:
+        """What a command prints. Raises GitFailed."""
+        # Nothing that a repository's config names may run, and asking must not refresh its index.
+        off = ("core.fsmonitor", "log.showSignature", "log.follow")
+        quiet = [word for setting in off for word in ("-c", f"{setting}=false")]
+        own = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k.startswith("GIT_CONFIG")}
+        command = ["git", "-C", self.top, "--no-optional-locks", "--literal-pathspecs", *quiet, *words]
+        try:
+            done = subprocess.run(
+                command, input=given, capture_output=True, env=own | {"LC_ALL": "C"}, timeout=TIMEOUT, check=False
+            )
+        except FileNotFoundError:
+            raise GitFailed("git is not installed", next="install git, or look at the board without it") from None
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise GitFailed(f"git {words[0]} did not answer: {error}", next="try it by hand in that folder") from None
+        if done.returncode not in ok:
+            told = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+            raise GitFailed(f"git {words[0]} failed: {told}", next="try it by hand in that folder")
+        return done.stdout
+
+    def commit(self, revision: str) -> str:
+        """The full name of a commit. Raises Invalid."""
+        if not revision or revision.startswith("-") or "\0" in revision or "\n" in revision:
+            raise Invalid(f"{revision!r} is no revision", next="name commits, branches or tags, such as HEAD~5..HEAD")
+        asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        found = self.run(*asked, ok=(0, 1)).decode().strip()
+        if not found:
+            raise Invalid(f"no commit {revision!r} in this repository", next="`git log --oneline` names commits")
+        return found
+
+    def files(self, commit: str) -> dict[str, str]:
+        """The task files of a commit: the names of their blobs by path."""
+        listed = self.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", *self.within)
+        found = {}
+        for entry in _split(listed):
+            head, _, path = entry.partition("\t")
+            mode, kind, name = head.split(" ")
+            if kind == "blob" and mode != "120000" and is_task_file(path):
+                found[path] = name
+        return found
+
+    def knows_board(self) -> bool:
+        """Whether git has, or is about to have, a file of the board."""
+        return bool(self.run("ls-files", "-z", "--", *(self.within or ["."])))
+
+    def path(self, name: str) -> str:
+        """The path of a file of the board in the worktree."""
+        return name if self.board == "." else f"{self.board}/{name}"
+
+    @property
+    def within(self) -> list[str]:
+        """The pathspec of the board."""
+        return [] if self.board == "." else [self.board]
+
+    def texts(self, names: Iterable[str]) -> dict[str, bytes]:
+        """The bytes of blobs by name, without those that are too large for a task."""
+        asked = "".join(f"{name}\n" for name in dict.fromkeys(names)).encode()
+        if not asked:
+            return {}
+        heads = [line.split() for line in self.run("cat-file", "--batch-check", given=asked).decode().splitlines()]
+        wanted = [(head[0], int(head[2])) for head in heads if head[1] == "blob" and int(head[2]) <= MAX_BYTES]
+        data = self.run("cat-file", "--batch", given="".join(f"{name}\n" for name, _ in wanted).encode())
+        found, at = {}, 0
+        for name, size in wanted:
+            start = data.index(b"\n", at) + 1
+            found[name] = data[start : start + size]
+            at = start + size + 1
+        return found
+
+    def committed(self, path: str) -> bytes:
+        """The bytes of a file in the latest commit; none where it has no such file."""
+        return self.run("cat-file", "blob", f"HEAD:{path}", ok=(0, 128))
+
+    def log(self, start: str, path: str) -> Iterator[tuple[list[str], str, str]]:
+        """Every commit that changed a path, latest first: (hash, author, time, subject), its blobs before and after."""
+        try:
+            self.commit(start)
+        except Invalid:  # nothing is committed yet
+            return
+        how = ("-z", "--format=%H%x00%an%x00%aI%x00%s", "--raw", "--no-abbrev", "--no-renames")
+        output = self.run("log", *how, "--diff-merges=first-parent", start, "--", path)
+        tokens = [os.fsdecode(part) for part in output.split(b"\0")]
+        at = 0
+        while at + 4 <= len(tokens):
+            head, at = tokens[at : at + 4], at + 4
+            while at + 1 < len(tokens) and tokens[at].lstrip("\n").startswith(":"):
+                _, _, old, new, _ = tokens[at].split(" ")
+                yield head, old, new
+                at += 2
+
+    def stages(self) -> dict[str, dict[int, str]]:
+        """The files of the board that a merge left in conflict: the blobs of their stages 1 to 3 by path."""
+        found: dict[str, dict[int, str]] = {}
+        for entry in _split(self.run("ls-files", "-u", "-z", "--full-name", "--", *(self.within or ["."]))):
+            head, _, path = entry.partition("\t")
+            _, name, stage = head.split(" ")
+            found.setdefault(path, {})[int(stage)] = name
+        return found
+
+    def attribute(self, name: str, path: str) -> str:
+        """The value of an attribute of a file."""
+        return _split(self.run("check-attr", "-z", name, "--", path))[2]
+
+    def setting(self, key: str) -> str | None:
+        """A value of git's configuration, None when it has none."""
+        found = self.run("config", "-z", "--get", key, ok=(0, 1))
+        return os.fsdecode(found).rstrip("\0") if found else None
+
+
+def is_task_file(path: str) -> bool:
+    """Whether a path in a board is one of its tasks, or of its archive."""
+    return path.endswith(".json") and "/.local/" not in f"/{path}"
+
+
+def task_in(path: str, data: bytes | None) -> Task:
+    """The task in the bytes of a file, or one that says why there is none."""
+    name = os.path.basename(path)
+    flaw = "cannot be read"
+    if data is not None:
+        try:
+            return read(parse(decode(data)))
+        except (NotPlain, NotStrict, NotATask) as error:
+            flaw = str(error)
+    return Task(name.removesuffix(SUFFIX), subject=name, flaw=flaw)
+
+
+def _split(output: bytes) -> list[str]:
+    return [os.fsdecode(part) for part in output.split(b"\0")[:-1]]

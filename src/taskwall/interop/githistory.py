@@ -1,0 +1,204 @@
+"""What git knows of a board, in task words: `taskwall diff` and `taskwall log ID --git`. Only asks."""
+
+from __future__ import annotations
+
+import os
+
+from ..board import PAGE
+from ..core.errors import Invalid, UnknownTask
+from ..core.graph import natural
+from ..core.record import Record
+from ..results import Report
+from ..stores.files.disk import DISK, NotPlain
+from ..stores.files.folder import SUFFIX
+from ..stores.files.store import FileStore
+from ..stores.files.view import FileView
+from .git import Git, is_task_file, task_in
+from .words import Word, changes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+WORKTREE = "the worktree"
+MAX_WORDS = 12
+"""How many words of one task or commit are told."""
+
+
+class TaskDiff(Record):
+    """What became of one task."""
+
+    task: str
+    subject: str
+    changes: tuple[Word, ...]
+
+
+class Diff(Report):
+    """What changed on the board between two commits, or a commit and the worktree."""
+
+    old: str
+    new: str
+    tasks: tuple[TaskDiff, ...]
+    more: int = 0
+
+    def lines(self) -> list[str]:
+        """A line for each task and change."""
+        found = [f"{self.old} → {self.new}"]
+        for each in self.tasks:
+            found += [f"{each.task}: {each.subject}".replace("\n", " "), *_told(each.changes)]
+        found += [f"… {self.more} more tasks"] if self.more else []
+        return found if self.tasks else [f"{found[0]}: no task changed"]
+
+
+class Commit(Record):
+    """A commit that changed a task. at: when it was written; commit: empty for what is not committed."""
+
+    commit: str
+    at: str
+    by: str
+    subject: str
+    changes: tuple[Word, ...]
+
+
+class GitHistory(Report):
+    """The commits that changed one task, oldest first."""
+
+    task: str
+    commits: tuple[Commit, ...]
+    more: int = 0
+
+    def lines(self) -> list[str]:
+        """A line for each commit and change."""
+        found = [f"… {self.more} earlier: taskwall log {self.task} --git -n {PAGE}"] if self.more else []
+        for each in self.commits:
+            head = f"{each.at} {each.commit[:10]} {each.by}: {each.subject}" if each.commit else "not committed:"
+            found += [head.replace("\n", " "), *_told(each.changes)]
+        return found or [f"git has no commit of {self.task}."]
+
+
+def _told(words: tuple[Word, ...]) -> list[str]:
+    shown = ["  " + word.text.replace("\n", "\\n") for word in words[:MAX_WORDS]]
+    return shown + ([f"  … {len(words) - MAX_WORDS} more changes"] if len(words) > MAX_WORDS else [])
+
+
+# Between two states of the board
+
+
+def diff(board: str, asked: str = "", limit: int = PAGE) -> Diff:
+    """What changed between `A..B`; `A`: since then, in the worktree; nothing: since HEAD. Raises Invalid."""
+    git = _around(board)
+    old, dots, new = asked.partition("..")
+    if new.startswith("."):
+        raise Invalid(f"{asked!r}: A...B is not understood", next="name two commits: A..B")
+    old_commit = git.commit(old or "HEAD")
+    before = git.files(old_commit)
+    if dots:
+        after = git.files(git.commit(new or "HEAD"))
+        texts = {path: name for path, name in after.items() if before.get(path) != name}
+        found = git.texts(texts.values())
+        now: dict[str, bytes | None] = {path: found.get(name) for path, name in texts.items()}
+    else:
+        lying = _worktree(git, board)
+        after = {path: _name(data, len(old_commit)) for path, data in lying.items()}
+        now = {path: data for path, data in lying.items() if before.get(path) != after[path]}
+    gone = [path for path, name in before.items() if path in now or path not in after]
+    blobs = git.texts(before[path] for path in gone)
+    tasks = _compared({path: blobs.get(before[path]) for path in gone}, now)
+    page = tasks[: max(1, min(limit, PAGE))]
+    return Diff(old or "HEAD", (new or "HEAD") if dots else WORKTREE, tuple(page), len(tasks) - len(page))
+
+
+def _around(board: str) -> Git:
+    git = Git.around(board)
+    if git is None:
+        raise Invalid(f"{board} is in no git worktree", next="`taskwall log` shows what is recorded without git")
+    return git
+
+
+def _worktree(git: Git, board: str) -> dict[str, bytes | None]:
+    """The task files that lie in the board now; None: what cannot be read."""
+    found: dict[str, bytes | None] = {}
+    for folder, inner, names in os.walk(board):
+        inner[:] = [name for name in inner if name != ".local"]
+        for name in names:
+            full = os.path.join(folder, name)
+            path = os.path.relpath(full, os.path.realpath(git.top)).replace(os.sep, "/")
+            if is_task_file(path):
+                try:
+                    found[path] = DISK.read(full)[0]
+                except (OSError, NotPlain):
+                    found[path] = None
+    return found
+
+
+def _name(data: bytes | None, digits: int) -> str:
+    """What git would call these bytes."""
+    import hashlib
+
+    kind = hashlib.sha256 if digits == 64 else hashlib.sha1
+    return kind(b"blob %d\0" % len(data) + data).hexdigest() if data is not None else ""
+
+
+def _compared(old: dict[str, bytes | None], new: dict[str, bytes | None]) -> list[TaskDiff]:
+    """By id: a file that moved is still the task it was."""
+    before, after = ({task.id: task for task in (task_in(p, d) for p, d in side.items())} for side in (old, new))
+    found = []
+    for task_id in sorted({*before, *after}, key=natural):
+        was, now = before.get(task_id), after.get(task_id)
+        if told := changes(was, now):
+            shown = now or was
+            assert shown is not None
+            found.append(TaskDiff(task_id, shown.subject, told))
+    return found
+
+
+# Of one task
+
+
+def history(board: str, asked: str, limit: int = PAGE) -> GitHistory:
+    """The commits that changed a task, followed where its file got another name.
+
+    Raises Invalid, UnknownTask.
+    """
+    git, view = _around(board), FileStore(board).read()
+    try:
+        task_id, unknown = view.find(asked).id, None
+    except UnknownTask as error:  # git may know a task that is no longer there
+        task_id, unknown = asked, error
+    name = view.name_of(task_id) if isinstance(view, FileView) else task_id + SUFFIX
+    found = list(_commits(git, task_id, git.path(name)))
+    now = next((each for each in diff(board, "", PAGE).tasks if each.task == task_id), None) if found else None
+    if unknown and not found:
+        raise unknown
+    page = found[: max(1, min(limit, PAGE))]
+    latest = [Commit("", "", "", "", now.changes)] if now else []
+    return GitHistory(task_id, (*reversed(page), *latest), more=len(found) - len(page))
+
+
+def _commits(git: Git, task_id: str, path: str) -> Iterator[Commit]:
+    """The latest first."""
+    start: str | None = "HEAD"
+    while start and path:
+        before, start_at = path, start
+        start, path = None, ""
+        for head, old, new in git.log(start_at, before):
+            blobs = git.texts(name for name in (old, new) if name.strip("0"))
+            was, now = (task_in(before, blobs[name]) if name in blobs else None for name in (old, new))
+            if was is None and (other := _renamed(git, head[0], task_id)):
+                start, path = f"{head[0]}^", other
+                was = task_in(other, git.texts([git.files(git.commit(start))[other]]).popitem()[1])
+            if told := changes(was, now):
+                yield Commit(head[0], head[2], head[1], head[3], told)
+
+
+def _renamed(git: Git, commit: str, task_id: str) -> str | None:
+    """The path under which a commit's parent had the task, for the commit made its file anew."""
+    try:
+        parent = git.commit(f"{commit}^")
+    except Invalid:
+        return None
+    before, after = git.files(parent), git.files(commit)
+    gone = {path: name for path, name in before.items() if path not in after}
+    texts = git.texts(gone.values())
+    return next((path for path, name in gone.items() if task_in(path, texts[name]).id == task_id), None)
