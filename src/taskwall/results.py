@@ -220,6 +220,13 @@ class Place(Answer):
     clients: tuple[str, ...] = ()  # coding agents that `setup` would set up
 
 
+class Trusted(Answer):
+    """Commands that were trusted or revoked just now, or all that this user trusts on the board (`list`)."""
+
+    action: str
+    commands: tuple[str, ...]
+
+
 class SetUp(Answer):
     """What set-up of clients changes: to set them up, to remove that, or to check it. files: those concerned.
 

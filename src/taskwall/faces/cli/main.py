@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from ...config import Location
-    from ...results import Answer, SetUp
+    from ...results import Answer, SetUp, Trusted
 
 INTERRUPTED = 130
 
@@ -256,6 +256,27 @@ def _agent(command: Command, args: Namespace) -> int:
     return run_agent(_located(args), actor=args.actor, **command.values(args))
 
 
+def _trust(command: Command, args: Namespace) -> int:
+    from .trusting import trust
+
+    ask = _approved if sys.stdin.isatty() and sys.stdout.isatty() and not args.json else None
+    values = command.values(args)
+    answer = trust(_located(args), args.actor, values.pop("names", []), ask=ask, **values)
+    _print(answer, args)
+    return answer.exit
+
+
+def _approved(asked: Trusted) -> bool:
+    """Show commands to the person at the terminal and ask."""
+    print("\n".join(f"- {render.safe(command)}" for command in asked.commands))
+    return _says_yes("Let these run as you, whenever a task of this board that has them is to be done?")
+
+
+def _says_yes(question: str) -> bool:
+    print(f"{question} [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def _setup(command: Command, args: Namespace) -> int:
     from ...interop.setup import set_up
 
@@ -269,8 +290,7 @@ def _setup(command: Command, args: Namespace) -> int:
 def _agreed(plan: SetUp) -> bool:
     """Show a plan to the person at the terminal and ask."""
     print(render.safe("\n".join([plan.diff.rstrip("\n"), *plan.notes]), lines=True))
-    print(f"{plan.action.capitalize()} for {', '.join(plan.clients)}? [y/N] ", end="", flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return _says_yes(f"{plan.action.capitalize()} for {', '.join(plan.clients)}?")
 
 
 def _mcp(_: Command, args: Namespace) -> int:
@@ -323,6 +343,7 @@ _OWN: dict[str, Callable[[Command, Namespace], int]] = {
     "where": _place,
     "selftest": _selftest,
     "setup": _setup,
+    "trust": _trust,
     "agent": _agent,
     "mcp": _mcp,
     "prime": _prime,
