@@ -346,10 +346,14 @@ def test_trust_can_be_taken_back(tw):
         (["--as", "user"], {"CLAUDECODE": "1"}),
         (["--as", "user"], {"TASKWALL_ACTOR": "agent"}),
         (["--as", "user"], {"GEMINI_CLI": "1", "TASKWALL_ACTOR": "user"}),
+        (["--as", "ann"], {"CLAUDECODE": "1", "TASKWALL_ACTOR": "ann"}),
+        (["--as", "ann"], {"TASKWALL_ACTOR": "ann", "TASKWALL_SESSION": "run-1"}),
     ],
 )
-def test_an_agent_grants_no_trust_under_whatever_name(tw, words, env):
+def test_an_agent_grants_no_trust_under_whatever_name(tw, tmp_path, words, env):
     tw("add", "s", "--check", "true")
+    (tmp_path / "board/.tasks/board.toml").write_text('people = ["ann"]')
+    assert "--yes" in tw("trust", "--as", "ann").stderr
     granted = tw("trust", "--yes", *words, **env)
     assert (granted.returncode, "ask a person" in granted.stderr) == (4, True)
     assert tw("trust", "--list").stdout == "No command of this board is trusted.\n"

@@ -229,9 +229,9 @@ def find_actor(given: str | None, env: Mapping[str, str], default: str = "user",
 
 
 def agent_around(env: Mapping[str, str]) -> str:
-    """The agent in whose environment this runs, whatever name is given with `--as`; empty where none is known."""
-    client = next((name for mark, name, _ in CLIENTS if env.get(mark)), "")
-    return client or env.get("TASKWALL_ACTOR", "")
+    """The agent in whose environment this runs, under whatever name; empty where none is known."""
+    ours = "an agent" if env.get("TASKWALL_SESSION") or env.get("TASKWALL_TASK") else ""
+    return next((name for mark, name, _ in CLIENTS if env.get(mark)), ours)
 
 
 # Settings

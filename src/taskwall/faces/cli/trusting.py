@@ -68,15 +68,15 @@ def _checks(board: Board, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _require_person(board: Board) -> None:
-    """An agent does not let a board's commands run, under whatever name it acts."""
-    agent = agent_around(os.environ)
-    for actor in (board.actor.name, agent):
-        if actor and not board.store.settings.is_person(actor):
-            raise Reserved(
-                f"only a person trusts commands, and {actor} is an agent",
-                by=("user",),
-                next="ask a person to read the checks and to run this command in a terminal of their own",
-            )
+    """An agent does not let a board's commands run, under whatever name; who is a person, the board says as well."""
+    names = (board.actor.name, os.environ.get("TASKWALL_ACTOR", ""))
+    agents = [name for name in names if name and not board.store.settings.is_person(name)]
+    if agent := agent_around(os.environ) or (agents and agents[0]):
+        raise Reserved(
+            f"only a person trusts commands, and this is {agent}",
+            by=("user",),
+            next="ask a person to read the checks and to run this command in a terminal of their own",
+        )
 
 
 def _require_shown(commands: Sequence[str]) -> None:
