@@ -43,7 +43,9 @@ def graph(size: int) -> list[Task]:
         blockers = tuple(ids[i] for i in sorted(rng.sample(near, min(2, len(near)))))
         parent = ids[min(size - 1, n + rng.randint(1, 20))] if n > finished and rng.random() < 0.05 else None
         parent = None if parent == ids[n] else parent
-        tasks.append(Task(ids[n], f"task number {n}", n < finished, blockers, rng.choice((0, 1, 2, 2, 2, 3, 4)), parent))
+        tasks.append(
+            Task(ids[n], f"task number {n}", n < finished, blockers, rng.choice((0, 1, 2, 2, 2, 3, 4)), parent)
+        )
     return tasks
 
 
@@ -85,17 +87,16 @@ def board(size: int) -> Path:
         for n, task in enumerate(graph(size)):
             (folder / f"{task.id}.json").write_text(as_file(task, n))
 
-    target = linked(f"board-{size}", make)
-    time.sleep(RACY)
-    return target
+    return linked(f"board-{size}", make)
 
 
 def linked(name: str, make) -> Path:
-    """A folder to work in whose `.tasks` is made of links to the files of that name in the cache."""
+    """A folder to work in whose `.tasks` is made of links to the files of that name in the cache, and at rest."""
     target = CACHE / "work" / name
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     subprocess.run(["cp", "-al", cached(name, make), target / ".tasks"], check=True)
+    time.sleep(RACY)
     return target
 
 

@@ -24,6 +24,7 @@ def claimer(place, name):
 
     tasks = os.path.join(place, ".tasks")
     board = Board(FileStore(tasks, read_settings(tasks)), Actor(name, name))
+    board.next()  # what a first look makes is there for those that follow
 
     def claim():
         try:
@@ -123,8 +124,10 @@ def full_queue(tasks: int, python: str) -> Path:
     """A queue of huey's with so many tasks in it."""
     from boards import CACHE, cached
 
-    fill = "import sys; from huey.storage import SqliteStorage as S; s = S(filename=sys.argv[1]); " \
+    fill = (
+        "import sys; from huey.storage import SqliteStorage as S; s = S(filename=sys.argv[1]); "
         "[s.enqueue(b'%d' % n) for n in range(int(sys.argv[2]))]"
+    )
 
     def make(folder: Path) -> None:
         subprocess.run([python, "-c", fill, str(folder / "huey.db"), str(tasks)], check=True)

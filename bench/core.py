@@ -38,7 +38,9 @@ def diamonds(size: int) -> list[Task]:
     """Layers of two, each waiting for both of the layer before: paths double with every layer."""
     layers = [(f"d{n}a", f"d{n}b") for n in range(size // 2)]
     return [
-        Task(i, f"task {i}", False, layers[n - 1] if n else (), 2, None) for n, layer in enumerate(layers) for i in layer
+        Task(i, f"task {i}", False, layers[n - 1] if n else (), 2, None)
+        for n, layer in enumerate(layers)
+        for i in layer
     ]
 
 

@@ -20,7 +20,9 @@ def main(verb, folder, task_id=None):
     elif verb == "claim":
         path = folder / f"{task_id}.json"
         task = json.loads(path.read_text())
-        waits = [i for i in task["blockedBy"] if json.loads((folder / f"{i}.json").read_text())["status"] != "completed"]
+        waits = [
+            i for i in task["blockedBy"] if json.loads((folder / f"{i}.json").read_text())["status"] != "completed"
+        ]
         if waits:
             sys.exit(f"blocked by {waits}")
         path.write_text(json.dumps(task | {"status": "in_progress", "owner": "naive"}, indent=2))

@@ -113,8 +113,14 @@ def from_npm(*packages: str) -> str:
             raise Absent(f"npm did not install {packages[0]} in {NPM_SECONDS} s") from None
         if done.returncode:
             shutil.rmtree(folder, ignore_errors=True)
-            told = [line for line in done.stderr.splitlines() if "rror" in line and "code" not in line and "path" not in line]
-            why = next((line for line in told if "ENOTFOUND" in line or "404" in line), (told or ["no reason told"])[-1])
+            told = [
+                line
+                for line in done.stderr.splitlines()
+                if "rror" in line and "code" not in line and "path" not in line
+            ]
+            why = next(
+                (line for line in told if "ENOTFOUND" in line or "404" in line), (told or ["no reason told"])[-1]
+            )
             raise Absent(f"npm cannot install {packages[0]}: {why.removeprefix('npm error ')}")
     return str(commands)
 
@@ -127,7 +133,13 @@ class Backlog(Rival):
         self.env["PATH"] = f"{from_npm('backlog.md')}{os.pathsep}{self.env['PATH']}"
 
     def fill(self, folder, tasks):
-        run = {"cwd": folder, "env": self.env, "check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        run = {
+            "cwd": folder,
+            "env": self.env,
+            "check": True,
+            "stdout": subprocess.DEVNULL,
+            "stderr": subprocess.DEVNULL,
+        }
         subprocess.run(["git", "init", "-q", "."], **run)
         subprocess.run(["backlog", "init", "bench", "--defaults", "--agent-instructions", "none"], **run)
         subprocess.run(["backlog", "config", "set", "remoteOperations", "false"], **run)
@@ -141,7 +153,9 @@ class Backlog(Rival):
                 "priority": ("high", "high", "medium", "low", "low")[task.priority],
             }  # fmt: skip
             lines = "\n".join(f"{key}: {value}" for key, value in head.items())
-            (folder / f"backlog/tasks/task-{n} - {task.subject.replace(' ', '-')}.md").write_text(f"---\n{lines}\n---\n")
+            (folder / f"backlog/tasks/task-{n} - {task.subject.replace(' ', '-')}.md").write_text(
+                f"---\n{lines}\n---\n"
+            )
 
     def next(self, folder):
         return ["backlog", "task", "list", "--ready", "--limit", "3", "--plain"]

@@ -1,7 +1,7 @@
 """`make bench`: how fast the installed taskwall is, as ratios within one run, against the targets and against rivals.
 
-Prints the tables and writes them to `docs/benchmarks.md`. --quick: the small boards in under two minutes; else all of
-them in under twenty-five. --sizes: just these.
+Prints the tables; a whole run, which takes up to twenty-five minutes, writes them to `docs/benchmarks.md`. --quick: the
+small boards in under two minutes. --sizes: boards of just these sizes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Bench:
     # Each command as a whole process
 
     def commands(self) -> None:
-        ratios: dict[tuple[str, str], dict[int, float]] = {}
+        wall: dict[str, dict[int, float]] = {}
+        processor: dict[str, dict[int, float]] = {}
         more: dict[str, dict[int, str]] = {"cold index (s)": {}, "peak of next (MB)": {}}
         for size in self.sizes:
             folder = boards.board(size)
@@ -63,16 +64,19 @@ class Bench:
                 clock = self._commands(folder, size)
                 for name in clock.seconds:
                     if name != "bare" and (durability == "full" or name in MUTATING):
-                        mark = f", {durability}" if name in MUTATING else ""
-                        ratios.setdefault((name, mark), {})[size] = clock.ratio(name)
-                        self.figures[f"{name}{mark} {size}"] = clock.ratio(name)
+                        marked = f"{name}, {durability}" if name in MUTATING else name
+                        wall.setdefault(marked, {})[size] = self.figures[f"{marked} {size}"] = clock.ratio(name)
+                        processor.setdefault(marked, {})[size] = clock.processor_ratio(name)
                 self.figures.setdefault("bare", clock.median("bare"))
             peak = peak_megabytes([TASKWALL, "next"], folder)
             self.figures[f"peak {size}"] = peak
             more["peak of next (MB)"][size] = f"{peak:.1f}"
-        rows = [[name + mark, *(f"{found[s]:.2f}" for s in self.sizes)] for (name, mark), found in ratios.items()]
-        rows += [[name, *(found[s] for s in self.sizes)] for name, found in more.items()]
-        self.table("Commands, each a whole process; 1 = a bare `python -c pass`", ["tasks", *map(str, self.sizes)], rows)
+        head = ["tasks", *(f"{size:,}" for size in self.sizes)]
+        extra = [[name, *(found[s] for s in self.sizes)] for name, found in more.items()]
+        rows = [[name, *(f"{found[s]:.2f}" for s in self.sizes)] for name, found in wall.items()]
+        self.table("Commands, each a whole process; 1 = a bare `python -c pass`", head, rows + extra)
+        rows = [[name, *(f"{found[s]:.2f}" for s in self.sizes)] for name, found in processor.items()]
+        self.table("The same in time of a processor, which other load disturbs less", head, rows)
 
     def _cold(self, folder: Path, size: int) -> float:
         """Seconds of the first read of a board that has no index, less those of the second."""
@@ -102,7 +106,7 @@ class Bench:
             self.tw(clock, "-", folder, "claim", held)
             self.tw(clock, "done", folder, "done", held)
             self.tw(clock, "-", folder, "reopen", held)
-        del clock.seconds["-"]
+        del clock.seconds["-"], clock.processor["-"]
         return clock
 
     # Rivals on the same work, in turns with ours
@@ -179,7 +183,9 @@ class Bench:
         }.items():
             if self.quick and words == ("plan", "full"):  # ten thousand files brought to the disk, one after the other
                 continue
-            done = subprocess.run([sys.executable, HERE / "core.py", *words], capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                [sys.executable, HERE / "core.py", *words], capture_output=True, text=True, check=True
+            )
             self.figures[" ".join(words)] = float(done.stdout)
             rows.append([what, f"{float(done.stdout) * 1000:,.1f} ms"])
         self.table("Inside one process", ["", "median"], rows)
@@ -200,9 +206,14 @@ class Bench:
         schema = json.dumps([{key: t[key] for key in ("name", "description", "inputSchema")} for t in registry.tools()])
         primed = max(tokens(self.tw(clock, "prime", boards.board(size), "prime")) for size in (100, self.sizes[-1]))
         self.figures |= {"schema": len(schema.encode()), "prime": primed}
-        rows += [["show", f"{len(shown.encode()):,} bytes", ""], ["schemas of the ten tools", f"{len(schema):,} bytes", ""]]
+        rows += [
+            ["show", f"{len(shown.encode()):,} bytes", ""],
+            ["schemas of the ten tools", f"{len(schema):,} bytes", ""],
+        ]
         rows.append(["prime", f"{primed:.0f} tokens", ""])
-        guidance = subprocess.run([sys.executable, HERE.parent / "tests/test_guidance.py"], capture_output=True, text=True)
+        guidance = subprocess.run(
+            [sys.executable, HERE.parent / "tests/test_guidance.py"], capture_output=True, text=True
+        )
         for line in guidance.stdout.splitlines():
             figure, _, what = line.strip().partition(" tokens  ")
             rows.append([what, f"{figure} tokens", ""])
@@ -226,7 +237,9 @@ class Bench:
             clock.seconds.setdefault("initialize", []).append(time.perf_counter() - began)
             server.communicate(timeout=20)
         self.figures["initialize"] = clock.ratio("initialize")
-        self.table("The MCP server", ["", "times a bare start"], [["initialize answered", f"{self.figures['initialize']:.2f}"]])
+        self.table(
+            "The MCP server", ["", "times a bare start"], [["initialize answered", f"{self.figures['initialize']:.2f}"]]
+        )
 
     # What comes of it
 
@@ -250,7 +263,13 @@ class Bench:
         if "next 100000" in f and "next 1000" in f:
             want("`next` at 100,000 divided by that at 1,000", f["next 100000"] / f["next 1000"], 1.3)
         for rival, times in (("Taskwarrior", 10), ("seeds-cli", 4), ("Backlog.md", 100)):
-            want(f"{rival}'s time for next at 10,000, divided by ours", f.get(f"{rival} next 10000"), times, most=False, form=".1f")
+            want(
+                f"{rival}'s time for next at 10,000, divided by ours",
+                f.get(f"{rival} next 10000"),
+                times,
+                most=False,
+                form=".1f",
+            )
         self._want_claims(want, f["claims"])
         want("a plan of 10,000 in one call, fast, seconds", f["plan fast"], 2)
         want("cycle check of one edge at 10,000, milliseconds", f["cycle real"] * 1000, 2)
@@ -281,8 +300,9 @@ class Bench:
     def page(self) -> str:
         """All of it as Markdown."""
         about = f"{time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()}"
-        lines = ["# Benchmarks", "", f"Written by `make bench`: {about}. Ratios are of processes measured in turns within "
-                 f"this one run; a bare Python start took {self.figures['bare'] * 1000:.1f} ms in it.", ""]  # fmt: skip
+        said = f"Written by `make bench`: {about}. Ratios are of processes measured in turns within this one run; "
+        said += f"a bare Python start took {self.figures['bare'] * 1000:.1f} ms in it."
+        lines = ["# Benchmarks", "", said, ""]
         for title, head, rows in [("Targets", ["", "target", "found", ""], self.targets()), *self.tables]:
             lines += [f"## {title}", "", *markdown(head, rows), ""]
         if self.skipped:
@@ -300,13 +320,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--sizes", type=int, nargs="+")
-    parser.add_argument("--output", type=Path, default=HERE.parent / "docs" / "benchmarks.md")
+    parser.add_argument("--output", type=Path, help="instead of docs/benchmarks.md, which only a whole run writes")
     args = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # where it is set, every start of a Python compiles again
     bench = Bench(args.sizes or ([10, 1000] if args.quick else [10, 1000, 10_000, 100_000]), args.quick)
     bench.run()
     page = bench.page()
     print(page)
-    args.output.write_text(page)
+    whole = not (args.quick or args.sizes)
+    if output := args.output or (HERE.parent / "docs" / "benchmarks.md" if whole else None):
+        output.write_text(page)
 
 
 if __name__ == "__main__":
