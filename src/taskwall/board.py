@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 
 from .core import rules
-from .core.errors import Invalid, Locked, NothingActionable, Refused, Unreadable, Unwritable, WaitingOnPerson
+from .core.errors import Invalid, NothingActionable, Refused, Unreadable, WaitingOnPerson
 from .core.model import IN_PROGRESS, MAX_ID, Actor, Task
 from .core.state import STATES, Waiting, actionable, is_actionable, state, waits_for, who_must_act, would_unblock
 from .core.view import age
@@ -43,8 +42,6 @@ MAX_NAMED = 5
 """How many held tasks a refusal names."""
 CANDIDATES = 32
 """How many tasks are chosen before the lock: as many others may take one first."""
-BEATS = 5
-"""How often in a lease it is renewed while checks run."""
 PAGE = 50
 """How many lines a list has at most."""
 
@@ -317,12 +314,7 @@ class Board:
     def _now(self) -> str:
         return timestamp(self._clock())
 
-    def _change(
-        self,
-        rule: Callable[..., Change],
-        name: str,
-        **given: Any,
-    ) -> Changed:
+    def _change(self, rule: Callable[..., Change], name: str, **given: Any) -> Changed:
         """Let a rule change one task."""
         with self.store.write() as txn:
             task, epoch = _locate(txn, name)
@@ -343,20 +335,11 @@ class Board:
                 proof = self._prove(unproven.task)
 
     def _prove(self, task: Task) -> Proof:
-        from .proof import prove  # imported late: few tasks promise anything
+        from .proof import Beat, prove  # imported late: few tasks promise anything
 
-        if untrusted := tuple(command for command in task.checks if not self.trusts(command)):
-            return rules.Proof(task.id, task.epoch, task.products, task.checks, untrusted=untrusted)
         claim = self.store.read().standing(task) if task.checks else None
-        lease = claim.ttl if claim else None
-
-        def beat() -> None:
-            """Keep the lease while checks run; when the claim was taken over, they need not go on."""
-            with suppress(Locked, Unwritable):
-                if lease:
-                    self.heartbeat(task.token)
-
-        return prove(task, self.root, self.store.settings.check_minutes, beat, 60 * lease / BEATS if lease else None)
+        beat = Beat(lambda: self.heartbeat(task.token), claim.ttl if claim else None)
+        return prove(task, self.root, self.trusts, self.store.settings.check_minutes, beat)
 
     def _apply(self, verb: str, txn: Txn, change: Change) -> Changed:
         txn.apply(change)

@@ -1,14 +1,15 @@
 """Proof of done: finds the products of a task and runs its checks. Whether that is enough, core decides.
 
-Nothing here asks whether a command may run, and nothing here may be called under the board's lock.
+Nothing here may be called under the board's lock.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 
-from .core.errors import Invalid
+from .core.errors import Invalid, Locked, Unwritable
 from .core.model import checked_glob
 from .core.record import Record
 from .core.rules import Failed, Proof
@@ -32,18 +33,37 @@ MAX_LINE = 200
 _STYLING = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
-def prove(task: Task, root: str, minutes: float, beat: Callable[[], object], every: float | None) -> Proof:
+class Beat:
+    """Keeps the lease of a claim while its checks run: when one begins, and five times a lease.
+
+    renew: raises when the claim was taken over, and the check need not go on. minutes: the length of the lease, None
+    where there is none to keep.
+    """
+
+    def __init__(self, renew: Callable[[], object], minutes: float | None) -> None:
+        self._renew = renew
+        self.every = 60 * minutes / 5 if minutes else None
+
+    def __call__(self) -> None:
+        """Renew the lease; a board that cannot be written now may be in a moment."""
+        if self.every:
+            with suppress(Locked, Unwritable):
+                self._renew()
+
+
+def prove(task: Task, root: str, trusts: Callable[[str], bool], minutes: float, beat: Beat) -> Proof:
     """Look for what a task promised under `root`. Its checks run there, one after the other, until one fails.
 
-    minutes: what a check may take. beat: called when a check begins and every so many seconds while it runs; what it
-    raises ends the check. Products are looked for before the checks and, since those take their time, after them.
+    trusts: whether a command may run; unless all may, none does. minutes: what a check may take.
+    Products are looked for before the checks and, since those take their time, after them.
     """
-    found, missing = find_products(root, task.products)
     promised = Proof(task.id, task.epoch, task.products, task.checks)
+    if untrusted := tuple(command for command in task.checks if not trusts(command)):
+        return promised.replace(untrusted=untrusted)
+    found, missing = find_products(root, task.products)
     ran: list[Ran] = []
     for command in () if missing else task.checks:
-        beat()
-        ran.append(run_check(command, root, minutes, beat, every))
+        ran.append(run_check(command, root, minutes, beat))
         if ran[-1].code != 0:
             return promised.replace(failed=ran[-1].failed())
     if ran:
@@ -113,16 +133,40 @@ class Ran(Record):
         return told | {"output": "\n".join(self.lines[-STORED:])}
 
 
-def run_check(command: str, root: str, minutes: float, beat: Callable[[], object], every: float | None) -> Ran:
+def run_check(command: str, root: str, minutes: float, beat: Beat) -> Ran:
     """Run a command under `root`, with all that it started ended when it ends, takes too long or is interrupted."""
-    import subprocess
     import time
 
-    from .signals import interruptible
+    from .signals import deferred, interruptible
 
     began = time.monotonic()
-    try:
-        process = subprocess.Popen(  # noqa: S602 - it is a line for a shell; a person saw and trusted exactly this
+    running = _Running()
+    with interruptible():
+        try:
+            with deferred():  # nothing comes between a process and what ends it
+                running.start(command, root)
+            code = _wait(running.process, 60 * minutes, beat)
+        except OSError as error:
+            return Ran(command, None, f"could not be run: {error.strerror}", 0, ())
+        finally:
+            running.end()
+    return Ran(command, code, _told(code, minutes), time.monotonic() - began, running.lines())
+
+
+class _Running:
+    """A process in a group of its own, and the end of what it writes, which a thread reads so that it never waits."""
+
+    process: subprocess.Popen[bytes]
+    _pipe: IO[bytes] | None = None
+    _kept = b""
+
+    def start(self, command: str, root: str) -> None:
+        """Begin. A process that is still there when this program ends, is ended with it. Raises OSError."""
+        import atexit
+        import subprocess
+        from threading import Thread
+
+        self.process = subprocess.Popen(  # noqa: S602 - it is a line for a shell; a person trusted exactly this one
             command,
             shell=True,
             cwd=root,
@@ -131,64 +175,21 @@ def run_check(command: str, root: str, minutes: float, beat: Callable[[], object
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    except OSError as error:
-        return Ran(command, None, f"could not be run: {error.strerror}", 0, ())
-    with _Ended(process) as tail, interruptible():
-        code = _wait(process, 60 * minutes, beat, every)
-    seconds = time.monotonic() - began
-    return Ran(command, code, _told(code, minutes), seconds, tail.lines())
+        self._pipe = self.process.stdout
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
+        atexit.register(self._kill)  # a thread that nobody waits for may be the one that runs the check
 
-
-class _Ended:
-    """Ends a process and what it started, with the block or with this program, whichever is first."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def end(self) -> None:
+        """End it and its children, if it began. What left its group may hold the pipe, and is not waited for."""
         import atexit
 
-        self._process = process
-        assert process.stdout is not None
-        self._tail = _Tail(process.stdout)
-        self._registry = atexit
-        atexit.register(self._end)  # a thread that nobody waits for may be the one that runs the check
-
-    def __enter__(self) -> _Tail:
-        return self._tail
-
-    def __exit__(self, *_: object) -> None:
-        self._end()
-        self._registry.unregister(self._end)
-        self._tail.close()
-
-    def _end(self) -> None:
-        import signal
-
-        try:
-            # By its group, which bears its number for as long as anything of it lives.
-            os.killpg(self._process.pid, signal.SIGKILL)
-        except (AttributeError, ProcessLookupError, PermissionError):  # no groups on Windows; nothing left elsewhere
-            self._process.kill()
-        self._process.wait()
-
-
-class _Tail:
-    """Reads a pipe from a thread, so that nothing waits to write, and keeps the end of what comes."""
-
-    def __init__(self, pipe: IO[bytes]) -> None:
-        from threading import Thread
-
-        self._pipe, self._kept = pipe, b""
-        self._thread = Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        while part := os.read(self._pipe.fileno(), KEPT_BYTES):
-            self._kept = (self._kept + part)[-KEPT_BYTES:]
-
-    def close(self) -> None:
-        """Take what is still in the pipe; what left the group may hold its other end, and is not waited for."""
-        self._thread.join(SECONDS_TO_READ)
-        if not self._thread.is_alive():
-            self._pipe.close()
+        if self._pipe:
+            self._kill()
+            atexit.unregister(self._kill)
+            self._reader.join(SECONDS_TO_READ)
+            if not self._reader.is_alive():
+                self._pipe.close()
 
     def lines(self) -> tuple[str, ...]:
         """The last lines, without the styling that terminals know, each of them cut."""
@@ -196,23 +197,35 @@ class _Tail:
         lines = (line.rstrip().rpartition("\r")[2][:MAX_LINE] for line in text.split("\n"))
         return tuple([line for line in lines if line][-TOLD:])
 
+    def _kill(self) -> None:
+        import signal
+
+        try:
+            # By its group, which bears its number for as long as anything of it lives.
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except (AttributeError, ProcessLookupError, PermissionError):  # no groups on Windows; nothing left elsewhere
+            self.process.kill()
+        self.process.wait()
+
+    def _read(self) -> None:
+        assert self._pipe is not None
+        while part := os.read(self._pipe.fileno(), KEPT_BYTES):
+            self._kept = (self._kept + part)[-KEPT_BYTES:]
+
 
 SECONDS_TO_READ = 2
 
 
-def _wait(
-    process: subprocess.Popen[bytes], seconds: float, beat: Callable[[], object], every: float | None
-) -> int | None:
+def _wait(process: subprocess.Popen[bytes], seconds: float, beat: Beat) -> int | None:
     """The exit status, None when it takes too long."""
     import time
     from subprocess import TimeoutExpired
 
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
-        try:
-            return process.wait(min(left, every or left))
-        except TimeoutExpired:
-            beat()
+        beat()
+        with suppress(TimeoutExpired):
+            return process.wait(min(left, beat.every or left))
     return None
 
 
