@@ -1,7 +1,7 @@
-"""Claims per second, of many processes through the library, beside what the disk gives and what huey (SQLite) reaches.
+"""Claims per second, of many processes through the library, beside what the disk gives and what queues in SQLite reach.
 
-Run as a script, this file is one of those processes: `claims.py KIND PLACE NAME SECONDS` says when it is ready, waits for
-a line on standard input, and prints one JSON line: when it began and ended, and what it got.
+Run as a script, this file is one of those processes: `claims.py work KIND PLACE NAME SECONDS` says when it is ready,
+waits for a line on standard input, and prints one JSON line: when it began and ended, and what it got.
 """
 
 from __future__ import annotations
@@ -58,18 +58,26 @@ def replacer(place, name, *, durable):
     return replace
 
 
-def dequeuer(place, _):
-    from huey.storage import SqliteStorage
+def queue_at(kind, place):
+    """How something is put into a queue in SQLite, and how it is taken out."""
+    path = os.path.join(place, "queue.db")
+    if kind == "huey":
+        from huey.storage import SqliteStorage
 
-    storage = SqliteStorage(filename=os.path.join(place, "huey.db"))
-    return lambda: (data := storage.dequeue()) and data.decode()
+        storage = SqliteStorage(filename=path)
+        return lambda text: storage.enqueue(text.encode()), lambda: (data := storage.dequeue()) and data.decode()
+    from litequeue import LiteQueue
+
+    queue = LiteQueue(path)
+    return queue.put, lambda: (message := queue.pop()) and message.data
 
 
+QUEUES = ("huey", "litequeue")
 KINDS = {
     "taskwall": claimer,
     "raw full": lambda place, name: replacer(place, name, durable=True),
     "raw fast": lambda place, name: replacer(place, name, durable=False),
-    "huey": dequeuer,
+    **{kind: lambda place, _, kind=kind: queue_at(kind, place)[1] for kind in QUEUES},
 }
 
 
@@ -89,7 +97,7 @@ def work(kind, place, name, seconds):
 
 def per_second(kind: str, place: Path, crowd: int, seconds: float, python: str = sys.executable) -> float:
     """What so many processes get in a second. Raises when two got the same."""
-    command = [python, __file__, kind, str(place)]
+    command = [python, __file__, "work", kind, str(place)]
     running = [
         subprocess.Popen([*command, f"p{n}", str(seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for n in range(crowd)
@@ -120,20 +128,20 @@ def free_board(tasks: int, durability: str) -> Path:
     return place
 
 
-def full_queue(tasks: int, python: str) -> Path:
-    """A queue of huey's with so many tasks in it."""
+def full_queue(kind: str, tasks: int, python: str) -> Path:
+    """A queue with so much in it."""
     from boards import CACHE, cached
 
-    fill = (
-        "import sys; from huey.storage import SqliteStorage as S; s = S(filename=sys.argv[1]); "
-        "[s.enqueue(b'%d' % n) for n in range(int(sys.argv[2]))]"
-    )
-
     def make(folder: Path) -> None:
-        subprocess.run([python, "-c", fill, str(folder / "huey.db"), str(tasks)], check=True)
+        subprocess.run([python, __file__, "fill", kind, str(folder), str(tasks)], check=True)
 
-    source = cached(f"huey-{tasks}", make)
-    return shutil.copytree(source, fresh(CACHE / "work" / "huey"), dirs_exist_ok=True)
+    return shutil.copytree(cached(f"{kind}-{tasks}", make), fresh(CACHE / "work" / kind), dirs_exist_ok=True)
+
+
+def fill(kind: str, place: str, tasks: str) -> None:
+    put, _ = queue_at(kind, place)
+    for n in range(int(tasks)):
+        put(str(n))
 
 
 def fresh(place: Path) -> Path:
@@ -143,4 +151,4 @@ def fresh(place: Path) -> Path:
 
 
 if __name__ == "__main__":
-    work(*sys.argv[1:])
+    {"fill": fill, "work": work}[sys.argv[1]](*sys.argv[2:])

@@ -150,26 +150,26 @@ class Bench:
     # Many processes
 
     def crowds(self) -> None:
-        python, missing = rivals.python_with("huey")
+        python, missing = rivals.python_with(*claims.QUEUES)
         self.skipped |= {name: "pip cannot install it here" for name in missing}
         seconds = 0.5 if self.quick else 2.0
         tasks = 1_500 if self.quick else 5_000
         found: dict[str, list[float]] = {}
         for crowd in CROWDS:
-            for name, kind, place in self._places(tasks, python if "huey" not in missing else ""):
-                runner = python if kind == "huey" else sys.executable
+            for name, kind, place in self._places(tasks, python, [q for q in claims.QUEUES if q not in missing]):
+                runner = python if kind in claims.QUEUES else sys.executable
                 found.setdefault(name, []).append(claims.per_second(kind, place, crowd, seconds, runner))
         self.figures["claims"] = found
         rows = [[name, *(f"{each:,.0f}" for each in rates)] for name, rates in found.items()]
-        title = "Claims per second through the library; raw: one file replaced; huey: one task taken from SQLite"
+        title = "Claims per second through the library; raw: one file replaced; queues: one task taken from SQLite"
         self.table(title, ["processes", *map(str, CROWDS)], rows)
 
-    def _places(self, tasks: int, huey: str):
+    def _places(self, tasks: int, python: str, queues: list[str]):
         for durability in ("full", "fast"):
             yield f"taskwall {durability}", "taskwall", claims.free_board(tasks, durability)
             yield f"raw {durability}", f"raw {durability}", claims.fresh(boards.CACHE / "work" / "raw")
-        if huey:
-            yield "huey", "huey", claims.full_queue(10 * tasks, huey)
+        for kind in queues:
+            yield kind, kind, claims.full_queue(kind, 10 * tasks, python)
 
     # Inside one process
 
