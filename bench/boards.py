@@ -101,4 +101,8 @@ def linked(name: str, make) -> Path:
 
 
 def set_durability(folder: Path, durability: str) -> None:
-    (folder / ".tasks" / "board.toml").write_text(f'durability = "{durability}"\n')
+    """Settings are read by a parser that is not quick to start: a board with the defaults has none."""
+    settings = folder / ".tasks" / "board.toml"
+    settings.unlink(missing_ok=True)
+    if durability != "full":
+        settings.write_text(f'durability = "{durability}"\n')

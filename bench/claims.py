@@ -24,7 +24,9 @@ def claimer(place, name):
 
     tasks = os.path.join(place, ".tasks")
     board = Board(FileStore(tasks, read_settings(tasks)), Actor(name, name))
-    board.next()  # what a first look makes is there for those that follow
+    with board.store.write():
+        pass
+    board.next()  # what a first write and a first look make is there for those that follow
 
     def claim():
         try:

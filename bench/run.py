@@ -50,6 +50,12 @@ class Bench:
     def tw(self, clock: Clock, name: str, folder: Path, *words: str) -> str:
         return clock.run(name, [TASKWALL, *words], cwd=folder, env=self.env)
 
+    def board(self, size: int) -> Path:
+        """A fresh board that has been written to once, as one in use has."""
+        folder = boards.board(size)
+        self.tw(Clock(), "-", folder, "note", boards.graph(size)[0].id, "in use")
+        return folder
+
     # Each command as a whole process
 
     def commands(self) -> None:
@@ -57,7 +63,7 @@ class Bench:
         processor: dict[str, dict[int, float]] = {}
         more: dict[str, dict[int, str]] = {"cold index (s)": {}, "peak of next (MB)": {}}
         for size in self.sizes:
-            folder = boards.board(size)
+            folder = self.board(size)
             more["cold index (s)"][size] = f"{self._cold(folder, size):.2f}"
             for durability in ("full", "fast"):
                 boards.set_durability(folder, durability)
@@ -115,7 +121,7 @@ class Bench:
         found, self.skipped = rivals.all_rivals()
         rows = []
         for size in [s for s in self.sizes if s >= 1000 and not (self.quick and s > 1000)]:
-            ours = boards.board(size)
+            ours = self.board(size)
             boards.set_durability(ours, "full")
             ready = self._ready(ours)
             number = {task.id: n + 1 for n, task in enumerate(boards.graph(size))}
@@ -193,7 +199,7 @@ class Bench:
     # What an agent reads
 
     def read_by_agents(self) -> None:
-        folder = boards.board(100)
+        folder = self.board(100)
         clock = Clock()
         rows = []
         for name, words in {"next": ["next", "-n", "50"], "list": ["list"], "list --all": ["list", "--all"]}.items():
@@ -204,7 +210,7 @@ class Bench:
             rows.append([name, f"{len(text.encode()):,} bytes", f"{share:.0f} a task"])
         shown = self.tw(clock, "show", folder, "show", boards.graph(100)[-1].id)
         schema = json.dumps([{key: t[key] for key in ("name", "description", "inputSchema")} for t in registry.tools()])
-        primed = max(tokens(self.tw(clock, "prime", boards.board(size), "prime")) for size in (100, self.sizes[-1]))
+        primed = max(tokens(self.tw(clock, "prime", self.board(size), "prime")) for size in (100, self.sizes[-1]))
         self.figures |= {"schema": len(schema.encode()), "prime": primed}
         rows += [
             ["show", f"{len(shown.encode()):,} bytes", ""],
@@ -222,7 +228,7 @@ class Bench:
     # The server
 
     def server(self) -> None:
-        folder = boards.board(self.sizes[-1])
+        folder = self.board(self.sizes[-1])
         clock = Clock()
         info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
         line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": info}) + "\n"
