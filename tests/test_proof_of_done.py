@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from boardfiles import Files
 from conftest import add, ids, open_board
+from mcp_process import McpServer, told
 from test_cli import CLEAN
 
 from taskwall import registry, render, verbs  # noqa: F401
@@ -419,6 +420,27 @@ def test_every_face_asks_for_the_same_proof(files):
     refused("untrusted", registry.call, board, "complete_task", {"task_id": "t"})
     refused("reserved", registry.call, board, "update_task", {"task_id": "t", "checks": []})
     assert not (files.folder / "ran").exists()
+
+
+@pytest.mark.slow
+def test_a_server_answers_others_while_a_check_runs_and_ends_it_with_itself(tw, tmp_path):
+    board = tmp_path / "board"
+    tw("add", "s", "--id", "t", "--check", "echo $$ > pid; until test -e go; do sleep 0.01; done; test -e pass")
+    tw("trust", "--yes")
+    with McpServer(board, hello="opencode", XDG_STATE_HOME=tmp_path / "state") as server:
+        server.call("claim_task", task_id="t")
+        asked = server.begin("tools/call", name="complete_task", arguments={"task_id": "t"})
+        until(lambda: (board / "pid").exists())
+        assert "[in_progress]" in server.call("list_tasks")[0]
+        (board / "go").touch()
+        text, failed = told(server.answer(asked))
+        assert ("exit code 1" in text, failed) == (True, True)
+        for name in ("go", "pid"):
+            (board / name).unlink()
+        server.begin("tools/call", name="complete_task", arguments={"task_id": "t"})
+        pid = int(until(lambda: (board / "pid").exists() and (board / "pid").read_text()))
+        assert server.end(signal.SIGTERM)[0] == 0
+    until(lambda: not is_running(pid))
 
 
 def test_the_time_limit_of_checks_is_half_an_hour_unless_set():
