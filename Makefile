@@ -33,8 +33,9 @@ conformance: $(READY)
 	tests/conformance/validate_plugin.sh
 	$(PY) tests/conformance/claude_round_trip.py
 
+# BENCH=--quick: under two minutes; BENCH_SIZES="1000 10000": just these. Rivals come from npm and PyPI, outside CI.
 bench: $(READY)
-	@$(PY) tests/test_guidance.py
+	@$(PY) bench/run.py $(BENCH) $(if $(BENCH_SIZES),--sizes $(BENCH_SIZES))
 
 check: $(READY)
 	$(VENV)/bin/ruff format --check src tests

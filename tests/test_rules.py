@@ -241,13 +241,30 @@ def test_promised_products_must_exist(agent, store, tmp_path):
     assert agent.complete("t").row.task.evidence == {"products": {"out/a.txt": 4}}
 
 
-def test_checks_are_not_skipped_but_refused_until_they_can_be_run(agent, user, store):
+def test_checks_are_not_skipped_but_refused_until_a_person_trusts_them(agent, user, store):
     add(agent, "t", checks=("make test",))
     add(agent, "q", checks=("make test",), owner="user")
     agent.claim("t")
-    assert "make test" in refused("untrusted", agent.complete, "t", store=store).message
+    assert refused("untrusted", agent.complete, "t", store=store).by == ("make test",)
     refused("untrusted", user.complete, "q", store=store)
     user.update("t", Edit(checks=()))
+    agent.complete("t")
+
+
+def test_only_a_person_takes_back_what_a_task_promised(agent, board_for, user, store):
+    planner = board_for("planner")
+    add(planner, "t", checks=("make test",), products=("a.txt",))
+    planner.update("t", Edit(checks=("make tests",)))  # its own, which nobody has begun
+    for other in (agent, board_for("planner/1")):
+        refused("reserved", other.update, "t", Edit(checks=()), store=store)
+    planner.claim("t")
+    for edit in (Edit(checks=()), Edit(checks=("true",)), Edit(products=())):
+        refused("reserved", planner.update, "t", edit, store=store)
+    planner.release("t")
+    refused("reserved", planner.update, "t", Edit(checks=()), store=store)
+    agent.update("t", Edit(checks=("make tests", "make lint")))
+    user.update("t", Edit(checks=(), products=()))
+    agent.claim("t")
     agent.complete("t")
 
 

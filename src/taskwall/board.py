@@ -14,7 +14,6 @@ from .core.errors import Invalid, NothingActionable, Refused, Unreadable, Waitin
 from .core.model import CLOSED, MAX_ID, PENDING, Actor, Task
 from .core.state import STATES, Waiting, actionable, is_actionable, state, waits_for, who_must_act, would_unblock
 from .core.view import age
-from .proof import find_products
 from .results import (
     MOST_COUNTED,
     Changed,
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Any
 
-    from .core.rules import Change, Draft, Edit
+    from .core.rules import Change, Draft, Edit, Proof
     from .core.rules.incoming import Brought, Incoming
     from .core.view import View
     from .stores.base import Store, Txn
@@ -72,8 +71,9 @@ def timestamp(nanoseconds: int) -> str:
 class Board:
     """The verbs on one board, for one actor.
 
-    root: the folder under which products must exist. lease: minutes that a claim gets when its verb names none; for
-    sessions that beat. None for claims by hand, which never lapse.
+    root: the folder under which products must exist and checks run. lease: minutes that a claim gets when its verb
+    names none; for sessions that beat. None for claims by hand, which never lapse. trusts: whether a check of this
+    board may run as this user; without it, none may.
     """
 
     def __init__(
@@ -83,10 +83,12 @@ class Board:
         *,
         root: str = ".",
         lease: float | None = None,
+        trusts: Callable[[str], bool] = lambda _: False,
         clock: Callable[[], int] = utc_now,
         new_id: Callable[[], str] = fresh_id,
     ) -> None:
         self.store, self.actor, self.root, self.lease = store, actor, root, lease
+        self.trusts = trusts
         self._clock, self._new_id = clock, new_id
 
     # Making and changing tasks
@@ -100,9 +102,14 @@ class Board:
             change, tasks = rules.create(txn, self.actor, drafts, ids, times)
             made = {task.id for task in change.put}
             txn.apply(change)
-            return Created(
-                rows(txn, tasks), tuple(t.id for t in tasks if t.id not in made), (*change.notices, *self._recovered())
-            )
+            known = tuple(t.id for t in tasks if t.id not in made)
+            return Created(rows(txn, tasks), known, (*change.notices, *self._untrusted(tasks), *self._recovered()))
+
+    def _untrusted(self, tasks: Iterable[Task]) -> tuple[str, ...]:
+        """Said early: whoever completes such a task may be alone by then."""
+        names = [task.id for task in tasks if not all(map(self.trusts, task.checks))]
+        way = f"`taskwall trust {' '.join(names[:MAX_NAMED])}`"
+        return (f"checks run once a person has seen and trusted them: {way}",) if names else ()
 
     def bring_in(self, incoming: Sequence[Incoming], *, format: str, board: str, dry_run: bool = False) -> Brought:
         """Create or update the tasks of another board, all or none. dry_run: say what would happen."""
@@ -146,16 +153,8 @@ class Board:
             return self._apply("claim", txn, change)
 
     def complete(self, name: str, *, result: str = "", products: Sequence[str] = ()) -> Changed:
-        """Complete a task, when what it promised exists. `products` are promised and verified now."""
-
-        def verified(task: Task) -> dict[str, Any]:
-            found, missing = self._products(task, products)
-            return {"missing": missing, "evidence": {"products": found} if found else {}}
-
-        return self._change(rules.complete, name, verified, result=result, products=products)
-
-    def _products(self, task: Task, more: Sequence[str] = ()) -> tuple[dict[str, int], tuple[str, ...]]:
-        return find_products(self.root, [*task.products, *more]) if task.gated else ({}, ())
+        """Complete a task, when it keeps what it promised. `products` are promised and verified now."""
+        return self._proven(rules.complete, name, result=result, products=products)
 
     def release(self, name: str, *, reason: str = "", failed: bool = False) -> Changed:
         """Give a claimed task back."""
@@ -210,7 +209,7 @@ class Board:
 
     def answer(self, name: str, text: str) -> Changed:
         """Complete a decision."""
-        return self._change(rules.answer, name, lambda task: {"missing": self._products(task)[1]}, text=text)
+        return self._proven(rules.answer, name, text=text)
 
     def hold(self, name: str, reason: str = "") -> Changed:
         """Let nobody start a task until a person resumes it."""
@@ -345,19 +344,32 @@ class Board:
     def _now(self) -> str:
         return timestamp(self._clock())
 
-    def _change(
-        self,
-        rule: Callable[..., Change],
-        name: str,
-        look: Callable[[Task], dict[str, Any]] | None = None,
-        **given: Any,
-    ) -> Changed:
-        """Let a rule change one task. look: what it must be told of the world outside the board, given the task."""
+    def _change(self, rule: Callable[..., Change], name: str, **given: Any) -> Changed:
+        """Let a rule change one task."""
         with self.store.write() as txn:
             task, epoch = _locate(txn, name)
             rules.require_current(txn, task, epoch)
-            told = look(task) if look else {}
-            return self._apply(rule.__name__, txn, rule(txn, self.actor, task, epoch, self._now(), **given, **told))
+            return self._apply(rule.__name__, txn, rule(txn, self.actor, task, epoch, self._now(), **given))
+
+    def _proven(self, rule: Callable[..., Change], name: str, **given: Any) -> Changed:
+        """Let a rule end a task that may have promised something.
+
+        The proof is made between two transactions, for checks take minutes: in the second everything is asked again,
+        and promises that have changed meanwhile are proved again.
+        """
+        proof = None
+        while True:
+            try:
+                return self._change(rule, name, proof=proof, **given)
+            except rules.Unproven as unproven:
+                proof = self._prove(unproven.task)
+
+    def _prove(self, task: Task) -> Proof:
+        from .proof import Beat, prove  # imported late: few tasks promise anything
+
+        claim = self.store.read().standing(task) if task.checks else None
+        beat = Beat(lambda: self.heartbeat(task.token), claim.ttl if claim else None)
+        return prove(task, self.root, self.trusts, self.store.settings.check_minutes, beat)
 
     def _apply(self, verb: str, txn: Txn, change: Change) -> Changed:
         txn.apply(change)

@@ -228,6 +228,12 @@ def find_actor(given: str | None, env: Mapping[str, str], default: str = "user",
     return Actor(name, checked_line(session, "the session"), named=bool(chosen) or default != "user")
 
 
+def agent_around(env: Mapping[str, str]) -> str:
+    """The agent in whose environment this runs, under whatever name; empty where none is known."""
+    ours = "an agent" if env.get("TASKWALL_SESSION") or env.get("TASKWALL_TASK") else ""
+    return next((name for mark, name, _ in CLIENTS if env.get(mark)), ours)
+
+
 # Settings
 
 
@@ -259,6 +265,7 @@ _SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "lease_minutes": (lambda v: _is_number(v, 0.01) and v <= MAX_TTL, f"minutes, at most {MAX_TTL}"),
     "max_attempts": (lambda v: _is_number(v, 1) and isinstance(v, int), "a whole number from 1"),
     "durability": (lambda v: v in ("full", "fast"), '"full" or "fast"'),
+    "check_minutes": (lambda v: _is_number(v, 0.01), "minutes"),
     "claims_per_session": (lambda v: _is_number(v, 0) and isinstance(v, int), "a whole number from 0"),
 }
 
@@ -286,7 +293,15 @@ def open_board(location: Location, actor: Actor, *, make: bool = False, beats: b
         make_board(location)
     settings = read_settings(location.path)
     store = FileStore(location.path, settings)
-    if not beats:
-        return Board(store, actor, root=location.root)
-    living = actor.replace(process=this_process())
-    return Board(store, living, root=location.root, lease=settings.lease_minutes)
+    lease = settings.lease_minutes if beats else None
+    actor = actor.replace(process=this_process()) if beats else actor
+    return Board(store, actor, root=location.root, lease=lease, trusts=_trusts(location.path))
+
+
+def _trusts(board: str) -> Callable[[str], bool]:
+    def trusts(command: str) -> bool:
+        from .trust import Trust  # imported late: few tasks have checks
+
+        return Trust(board, os.environ).allows(command)
+
+    return trusts

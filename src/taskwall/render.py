@@ -28,6 +28,7 @@ from .results import (
     Row,
     SetUp,
     Shown,
+    Trusted,
     Why,
 )
 
@@ -215,6 +216,7 @@ def _briefing(row: Row, blockers: Sequence[Row]) -> list[str]:
     lines += [f"attempts before: {task.attempts}"] if task.attempts else []
     lines += [f"note by {safe(note['by'])}: {_block(note['text'])}" for note in task.notes[-5:]]
     lines += [f"products: {', '.join(map(safe, task.products))}"] if task.products else []
+    lines += [f"checks: {'; '.join(map(safe, task.checks))}"] if task.checks else []
     way = f"taskwall answer {task.id} TEXT" if row.reserved in PERSONS or task.question is not None else ""
     return [*lines, f"Next: {way or f'do it, then complete_task (taskwall done {task.id})'}"]
 
@@ -391,6 +393,17 @@ def _place(answer: Place) -> list[str]:
     return [*lines, f"actor: {safe(answer.actor)}", f"session: {safe(answer.session)}"]
 
 
+def _trusted(answer: Trusted) -> list[str]:
+    if not answer.commands:
+        return [
+            {"list": "No command of this board is trusted.", "granted": "There is nothing new to trust."}.get(
+                answer.action, "Nothing of that was trusted."
+            )
+        ]
+    head = {"list": "Trusted on this board:", "granted": "Trusted, on this board alone:"}
+    return [head.get(answer.action, "Trusted no longer:"), *(f"- {safe(command)}" for command in answer.commands)]
+
+
 def _set_up(answer: SetUp) -> list[str]:
     names, files = ", ".join(answer.clients), ", ".join(map(safe, answer.files))
     if not files:
@@ -427,5 +440,6 @@ LINES: dict[type, Callable[[Any], list[str]]] = {
     History: _history,
     Graph: _graph,
     Place: _place,
+    Trusted: _trusted,
     SetUp: _set_up,
 }

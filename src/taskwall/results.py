@@ -298,6 +298,13 @@ class Place(Answer):
         return self.git.exit if self.git else 0
 
 
+class Trusted(Answer):
+    """Commands that were trusted or revoked just now, or all that this user trusts on the board (`list`)."""
+
+    action: str
+    commands: tuple[str, ...]
+
+
 class SetUp(Answer):
     """What set-up of clients changes: to set them up, to remove that, or to check it. files: those concerned.
 

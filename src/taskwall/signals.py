@@ -31,11 +31,16 @@ def handled(numbers: tuple[Any, ...], handler: Any) -> Iterator[None]:
 
 def ending() -> contextlib.AbstractContextManager[None]:
     """SIGTERM and SIGHUP raise KeyboardInterrupt with their name."""
+    return handled(ENDING, _end)
 
-    def end(number: int, _: Any) -> None:
-        raise KeyboardInterrupt(f"ended by {signal.Signals(number).name}")
 
-    return handled(ENDING, end)
+def interruptible() -> contextlib.AbstractContextManager[None]:
+    """Ctrl-C and they raise KeyboardInterrupt at once, though around the block they wait (`deferred`)."""
+    return handled((signal.SIGINT, *ENDING), _end)
+
+
+def _end(number: int, _: Any) -> None:
+    raise KeyboardInterrupt(f"ended by {signal.Signals(number).name}")
 
 
 def end_by_the_first() -> None:

@@ -159,6 +159,7 @@ class Settings(Record):
     max_attempts: int = 3
     durability: str = "full"
     claims_per_session: int = 0
+    check_minutes: float = 30
 
     def is_person(self, name: str | None) -> bool:
         """Whether this actor is a person; every other actor is an agent."""

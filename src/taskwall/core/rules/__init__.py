@@ -3,8 +3,8 @@
 No clock, disk, lock or print. A refusal is raised before anything is returned, so a refused request changes nothing.
 
 making: create, update · claiming: claim, complete, release, heartbeat · deciding: ask, answer, hold, resume ·
-ending: cancel, reopen · change: what they return and what they share · importing: bring_in, with incoming, places and
-fitting; loaded by who asks for it
+ending: cancel, reopen · proving: what stands between work and its end · change: what they return and what they share ·
+importing: bring_in, with incoming, places and fitting; loaded by who asks for it
 """
 
 from .change import Change, require_current
@@ -12,11 +12,15 @@ from .claiming import attribute, beat, claim, complete, heartbeat, leave, releas
 from .deciding import answer, ask, hold, resume
 from .ending import cancel, reopen
 from .making import Draft, Edit, create, update
+from .proving import Failed, Proof, Unproven
 
 __all__ = [
     "Change",
     "Draft",
     "Edit",
+    "Failed",
+    "Proof",
+    "Unproven",
     "answer",
     "ask",
     "attribute",

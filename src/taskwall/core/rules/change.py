@@ -92,22 +92,6 @@ def require_clear(view: View, task: Task) -> None:
         )
 
 
-def require_proof(task: Task, missing: Sequence[str]) -> None:
-    if task.gated and task.checks:
-        raise errors.Untrusted(
-            f"{task.id} has checks, and this version runs no command out of a task file: {'; '.join(task.checks)}",
-            task=task.id,
-            next="ask a person to run them, and to clear them when they pass",
-        )
-    if task.gated and missing:
-        raise errors.ProductsMissing(
-            f"{task.id} promised what does not exist: {', '.join(missing)}",
-            task=task.id,
-            by=tuple(missing),
-            next="make them, then complete it",
-        )
-
-
 def holder(view: View, task: Task) -> str:
     claim = view.standing(task)
     since = f" since {claim.since}" if claim else ""

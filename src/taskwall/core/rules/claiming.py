@@ -18,12 +18,12 @@ from .change import (
     require_clear,
     require_held,
     require_open,
-    require_proof,
     require_writable,
     was_mine,
     written,
 )
 from .deciding import answer, is_decision, may_answer
+from .proving import proven
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from ..model import Actor, Task
     from ..view import View
+    from .proving import Proof
 
 
 def claim(
@@ -151,15 +152,13 @@ def complete(
     now: str,
     *,
     result: str = "",
-    missing: Sequence[str] = (),
     products: Sequence[str] = (),
-    evidence: dict[str, Any] | None = None,
+    proof: Proof | None = None,
 ) -> Change:
     """in_progress → completed, with exactly the tasks that this unblocks; repeating it succeeds.
 
-    products: promised at completion, beside those of the task. missing: those of both that do not exist. evidence: what
-    was verified. A person completes a decision by answering it.
-    Raises NotClaimed, Superseded, NotOwner, Blocked, ProductsMissing, Untrusted, AlreadyResolved.
+    products: promised at completion, beside those of the task. A person completes a decision by answering it.
+    Raises NotClaimed, Superseded, NotOwner, Blocked, AlreadyResolved, and what `proven` raises.
     """
     require_writable(task)
     if task.status == COMPLETED and finished_by(view, task, actor, epoch):
@@ -170,12 +169,12 @@ def complete(
     if task.status != PENDING or not deciding:
         require_held(view, task, actor, epoch)
     require_clear(view, task)
-    changes: dict[str, Any] = {"evidence": evidence or task.evidence}
+    changes: dict[str, Any] = {}
     if products:
         changes["products"] = tuple(dict.fromkeys([*task.products, *(checked_glob(glob) for glob in products)]))
     if deciding:
-        return answer(view, actor, task, epoch, now, text=result, missing=missing, **changes)
-    require_proof(task, missing)
+        return answer(view, actor, task, epoch, now, text=result, proof=proof, **changes)
+    changes |= proven(task.replace(**changes), proof)
     if result:
         changes["result"] = checked_text(result, "the result")
     return closed(view, actor, task, COMPLETED, now, "complete", **changes)

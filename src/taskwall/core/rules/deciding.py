@@ -15,11 +15,11 @@ from .change import (
     require_clear,
     require_held,
     require_open,
-    require_proof,
     require_writable,
     written,
 )
 from .making import Edit, update
+from .proving import proven
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from ..model import Actor
     from ..view import View
+    from .proving import Proof
 
 
 def is_decision(view: View, task: Task) -> bool:
@@ -81,12 +82,12 @@ def answer(
     now: str,
     *,
     text: str,
-    missing: Sequence[str] = (),
+    proof: Proof | None = None,
     **changes: Any,
 ) -> Change:
-    """Complete a decision, without a claim and whatever hold is on it. Raises Reserved, Blocked, Invalid.
+    """Complete a decision, without a claim and whatever hold is on it. changes: what else completing it changes.
 
-    missing: products that do not exist. changes: what else completing it changes.
+    Raises Reserved, Blocked, Invalid, and what `proven` raises.
     """
     require_writable(task)
     text = checked_text(text, "the answer").strip()
@@ -106,8 +107,7 @@ def answer(
     if task.question and not text:
         raise errors.Invalid(f"{task.id} asks: {task.question}", task=task.id, next=f"`taskwall answer {task.id} TEXT`")
     require_clear(view, task)
-    require_proof(task, missing)
-    changes |= {"answer": text} if text else {}
+    changes |= proven(task.replace(**changes), proof) | ({"answer": text} if text else {})
     done = closed(view, actor, task, COMPLETED, now, "answer", owner=actor.name, hold=None, **changes)
     # For whom it was, so that reopening it asks them again.
     past = view.claim(task.id)

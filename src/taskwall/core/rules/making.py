@@ -33,6 +33,7 @@ from .change import (
     was_mine,
     written,
 )
+from .proving import require_kept_promises
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -202,6 +203,7 @@ def update(view: View, actor: Actor, task: Task, epoch: int | None, now: str, *,
     if task.status == IN_PROGRESS and not is_mine(view, task, actor, epoch) and was_mine(view, task, actor):
         raise superseded(view, task)
     fields = _edited_fields(view, actor, task, edit, now)
+    require_kept_promises(view, actor, task, fields)
     if edit.add_blocked_by or edit.parent:
         require_open(task)
     # An edge to a task that no longer exists can be removed by its literal id.

@@ -324,6 +324,17 @@ COMMANDS = {
             doc="Try for half a minute whether a board is safe on this file system; leaves nothing behind.",
         ),
         Command(
+            "trust",
+            "",
+            (
+                Argument("[ID]", "names", "many", "tasks whose checks are meant; all open ones without one"),
+                Argument("--list", "list", "flag", "say what is trusted on this board"),
+                Argument("--revoke", "revoke", "flag", "trust these no longer; without an ID, nothing of this board"),
+                Argument("--yes", "yes", "flag", "do not ask"),
+            ),
+            doc="Let checks of tasks run as you, once you have seen them. Only a person may.",
+        ),
+        Command(
             "setup",
             "",
             (

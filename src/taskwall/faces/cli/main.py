@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from ...config import Location
-    from ...results import Answer
+    from ...results import Answer, Trusted
     from .tending import Ask
 
 INTERRUPTED = 130
@@ -282,6 +282,21 @@ def _agent(command: Command, args: Namespace) -> int:
     return run_agent(_located(args), actor=args.actor, **command.values(args))
 
 
+def _trust(command: Command, args: Namespace) -> int:
+    from .trusting import trust
+
+    ask = _asking(args)
+    question = "Let these run as you, whenever a task of this board that has them is to be done?"
+
+    def approved(asked: Trusted) -> bool:
+        return ask is not None and ask([f"- {render.safe(command)}" for command in asked.commands], question)
+
+    values = command.values(args)
+    answer = trust(_located(args), args.actor, values.pop("names", []), ask=approved if ask else None, **values)
+    _print(answer, args)
+    return answer.exit
+
+
 def _tend(command: Command, args: Namespace) -> int:
     """Set-up, doctor and git: what tends a board has a room of its own."""
     from .tending import ANSWERS
@@ -384,15 +399,3 @@ _OWN: dict[str, Callable[[Command, Namespace], int]] = {
     "import": _import,
     "export": _export,
     "selftest": _selftest,
-    "setup": _tend,
-    "uninstall": _tend,
-    "doctor": _tend,
-    "log": _tend,
-    "diff": _tend,
-    "merge-driver": _merge_driver,
-    "agent": _agent,
-    "mcp": _mcp,
-    "prime": _prime,
-    "hook": _hook,
-    "completion": _completion,
-}
