@@ -106,9 +106,7 @@ class Parser(argparse.ArgumentParser):
 
 def parser_of(command: Command) -> Parser:
     """The parser of one command; the options of all commands may stand before or after its name."""
-    parser = Parser(
-        f"taskwall {command.name}", description=command.help, allow_abbrev=False, formatter_class=Formatter
-    )
+    parser = Parser(f"taskwall {command.name}", description=command.help, allow_abbrev=False, formatter_class=Formatter)
     _add_globals(parser)
     command.add_to(parser)
     return parser
@@ -399,3 +397,16 @@ _OWN: dict[str, Callable[[Command, Namespace], int]] = {
     "import": _import,
     "export": _export,
     "selftest": _selftest,
+    "setup": _tend,
+    "uninstall": _tend,
+    "doctor": _tend,
+    "log": _tend,
+    "diff": _tend,
+    "merge-driver": _merge_driver,
+    "trust": _trust,
+    "agent": _agent,
+    "mcp": _mcp,
+    "prime": _prime,
+    "hook": _hook,
+    "completion": _completion,
+}
