@@ -66,6 +66,7 @@ class Worker:
         self.pace = Pace(orders.agents)
         self.bell = Bell()
         self.trouble = ""
+        self.awaited: list[str] | None = None
 
     def run(self) -> Worked:
         """Work until nothing is left to do or to wait for, or until a signal asks to end."""
@@ -154,6 +155,7 @@ class Worker:
         number = min(set(range(1, self.orders.agents + 1)) - self.attempts.keys())
         task, tree = claimed.row.task, None
         self.display.begun(number, task)
+        self.awaited = None
         try:
             tree = self.forest.grow(task) if self.forest else None
             self.attempts[number] = self._started(board, claimed, tree)
@@ -193,13 +195,18 @@ class Worker:
 
     def _over(self) -> Offer | None:
         """What `next` answers when no agent is at work, none can be put to work, and nobody else's work is awaited."""
-        if self.attempts or self.orders.forever:
+        if self.attempts:
             return None
-        view = self.board.store.read()
-        if actionable(view, self.board.actor) or any(claim.lease in (LIVE, BY_HAND) for claim in self._others(view)):
+        view, offer = self.board.store.read(), self.board.next()
+        if offer.rows or actionable(view, self.board.actor):
             return None
-        offer = self.board.next()
-        return None if offer.rows else offer
+        if not self.orders.forever and not any(c.lease in (LIVE, BY_HAND) for c in self._others(view)):
+            return offer
+        if self.awaited != (lines := offer.waiting.lines()):
+            self.awaited = lines
+            for line in lines or ["new tasks"]:
+                self.display.say(f"waiting: {line}")
+        return None
 
     def _others(self, view: View) -> list[Claim]:
         """The claims that other agents hold. People are not waited for."""

@@ -40,7 +40,8 @@ class Pace:
     def stumbled(self) -> None:
         """Something went wrong, and not with a task."""
         self._row += 1
-        if rounds := self._row // self._agents:
+        # As many failures as there are agents say nothing yet: other tasks may go well.
+        if rounds := (self._row - 1) // self._agents:
             self._pause = self._clock() + wait_after(rounds)
 
     def succeeded(self) -> None:
