@@ -72,6 +72,7 @@ def test_completing_without_the_product_is_refused_and_counts_as_failed(site):
     assert "promised what does not exist: out/report.md" in site.log()
 
 
+@pytest.mark.slow
 def test_what_an_agent_gives_back_or_asks_is_no_failure(site):
     site.add("a")
     said = site.work(status=7, agent='taskwall ask "$TASKWALL_TASK" "red or blue?" --option red --option blue\n')
@@ -237,6 +238,7 @@ def test_it_does_not_wait_for_a_person(site):
     assert "waiting on user: a" in site.work(status=7)
 
 
+@pytest.mark.slow
 def test_a_lease_that_lapses_while_it_waits_is_taken_when_it_does(site):
     site.add("a")
     site.board().claim("a", ttl=0.02)

@@ -86,9 +86,9 @@ class Forest:
         self.main = repository.main or repository.common
         self.merge, self._base = merge, base
         self._local = os.path.join(location.path, ".local")
-        self._folder = os.path.join(self._local, "worktrees")
-        if os.path.islink(self._folder):
-            raise Invalid(f"{self._folder} is a symbolic link", next="look at what put it there")
+        self.folder = os.path.join(self._local, "worktrees")
+        if os.path.islink(self.folder):
+            raise Invalid(f"{self.folder} is a symbolic link", next="look at what put it there")
         try:
             self._commit(base)
         except GitFailed as error:
@@ -97,14 +97,20 @@ class Forest:
     def _commit(self, name: str) -> str:
         return git(self.main, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
 
+    def left(self) -> list[str]:
+        """The worktrees that earlier claims have left."""
+        with contextlib.suppress(OSError):
+            return sorted(os.listdir(self.folder))
+        return []
+
     def grow(self, task: Task) -> Tree:
         """A new worktree on a new branch for a claim. Raises GitFailed."""
-        os.makedirs(self._folder, exist_ok=True)
+        os.makedirs(self.folder, exist_ok=True)
         base, stem = self._commit(self._base), branch_stem(task.id)
         said = git(self.main, "for-each-ref", "--format=%(refname:lstrip=2)", f"refs/heads/task/{stem}-e*")
         earlier = re.findall(rf"^task/{re.escape(stem)}-e\d+(?:\.\d+)?$", said, re.MULTILINE)
         for name in _names(f"{stem}-e{task.epoch}"):
-            path, branch = os.path.join(self._folder, name), f"task/{name}"
+            path, branch = os.path.join(self.folder, name), f"task/{name}"
             if branch not in earlier and not os.path.lexists(path):
                 break
         git(self.main, "worktree", "add", "--quiet", "-b", branch, path, base)
@@ -176,13 +182,15 @@ class Forest:
             branch = git(self.main, "symbolic-ref", "--quiet", "--short", "HEAD")
         except GitFailed:
             raise GitFailed("the main worktree is on no branch") from None
-        ours = [".", ":(top,exclude).tasks"]
+        ours = [".", f":(exclude){config.FOLDER}"]
         if git(self.main, "status", "--porcelain", "--untracked-files=no", "--", *ours):
             raise GitFailed("the main worktree has uncommitted changes")
         return branch
 
     def _try(self, tree: Tree) -> None:
         """Merge in memory alone. Raises GitFailed where there are conflicts, or git is too old to say (before 2.38)."""
+        if git(self.main, "diff", "--name-only", f"{tree.base}...refs/heads/{tree.branch}", "--", config.FOLDER):
+            raise GitFailed("it changes files of the board")
         try:
             git(self.main, "merge-tree", "--write-tree", "--name-only", "HEAD", f"refs/heads/{tree.branch}")
         except GitFailed as error:
