@@ -32,6 +32,7 @@ conformance: $(READY)
 	tests/conformance/inspector $(VENV)/bin/taskwall
 	tests/conformance/validate_plugin.sh
 	$(PY) tests/conformance/claude_round_trip.py
+	$(PY) tests/conformance/claude_worker.py
 
 bench: $(READY)
 	@$(PY) tests/test_guidance.py

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -53,7 +52,7 @@ def test_an_agent_that_ends_without_completing_has_failed_an_attempt(site, lie):
     status = {"exit 3": 3, "kill -9 $$": 137}.get(lie, 0)
     told, _, log = task["notes"][0]["text"].partition("; log: ")
     assert told == f"released: its agent ended with exit status {status} without completing it, after 0 s"
-    assert "trying" in Path(log).read_text()
+    assert "trying" in (site.folder / log).read_text()
     assert "held until a person resumes it: a" in said
 
 
@@ -130,6 +129,16 @@ def test_what_an_agent_claimed_besides_is_given_back_with_its_end(site):
     site.work("--as", "night", agent=f"[ $TASKWALL_TASK = a ] && taskwall claim b\n{DONE}")
     assert [(e["task"], e["epoch"]) for e in site.events("claim")] == [("a", 1), ("b", 1), ("b", 2)]
     assert site.task("b")["status"] == "completed" and "attempts" not in site.task("b")
+
+
+@pytest.mark.slow
+def test_the_hooks_of_a_client_that_a_worker_started_leave_its_claim_to_the_worker(site):
+    site.set("max_attempts = 1")
+    site.add("a")
+    call = 'echo \'{"session_id": "s", "task_id": "1", "task_subject": "a todo"}\' | taskwall hook'
+    said = site.work(status=7, agent=f"{call} TaskCreated\n{call} SessionEnd\n")
+    assert "0 completed, 1 failed" in said  # a claim that the hook had given back would count as released
+    assert [path.stem for path in site.board_path.glob("*.json")] == ["a"]
 
 
 # Which tasks

@@ -52,7 +52,7 @@ def test_a_claim_has_a_worktree_and_a_branch_and_the_board_stays_that_of_the_mai
     assert repo.log().splitlines()[:2] == [str(repo.board_path / ".local" / "worktrees" / "a-e1"), "task/a-e1"]
     assert repo.task("a")["status"] == "completed" and state_of_main(repo) == main
     commit = git(repo, "rev-parse", "--short", "task/a-e1")
-    told = f"branch task/a-e1: 1 commit ({commit}); unmerged commits in {repo.board_path}/.local/worktrees/a-e1"
+    told = f"branch task/a-e1: 1 commit ({commit}); unmerged commits in .tasks/.local/worktrees/a-e1"
     assert repo.task("a")["notes"][-1]["text"] == told and f"left: {told}" in said
     assert (worktrees(repo), branches(repo)) == (["a-e1"], ["task/a-e1"])
 
@@ -79,7 +79,12 @@ def test_a_worktree_without_any_work_goes_and_its_branch_with_it(repo):
 
 @pytest.mark.parametrize(
     "leave",
-    ["echo x > new.txt", "echo x >> readme.txt", "echo x > new.txt; git add new.txt", "echo '*.o' > .git-x; touch kept.o"],
+    [
+        "echo x > new.txt",
+        "echo x >> readme.txt",
+        "echo x > new.txt; git add new.txt",
+        "echo '*.o' > .git-x; touch kept.o",
+    ],
 )
 def test_what_is_not_committed_stays_even_where_git_ignores_it(repo, leave):
     exclude = repo.folder / ".git" / "info" / "exclude"

@@ -49,6 +49,8 @@ def test_what_the_runner_asks_in_the_night_waits_on_the_user_in_the_morning(rese
     research.run("answer", DECISION, "切到 A1 经典")
     research.run("claim", DO7, "--as", "main")
     research.run("done", DO7, "--as", "main")
-    said = research.work("--as", "robust-runner-1", agent='taskwall ask "$TASKWALL_TASK" 用哪种稳健性检验？\n', status=6)
+    said = research.work(
+        "--as", "robust-runner-1", agent='taskwall ask "$TASKWALL_TASK" 用哪种稳健性检验？\n', status=6
+    )
     assert "0 completed, 0 failed, 1 released" in said and "waiting on user: task_" in said
     assert research.task(DO10)["state"] == "pending"

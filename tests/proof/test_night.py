@@ -51,7 +51,7 @@ class Night(Site):
             (folder / name).mkdir()
         names = [f"t{number:02}" for number in range(tasks)]
         self.waits = {n: chance.sample(names[:at], min(at, chance.choice((0, 1, 1, 2)))) for at, n in enumerate(names)}
-        self.seconds = {name: round(chance.uniform(0.1, 0.8), 2) for name in names}
+        self.seconds = {name: round(chance.uniform(0.2, 1.4), 2) for name in names}
         self.faults = {name: chance.choice(FAULTS) for name in chance.sample(names, tasks // 2)}
         for name, fault in self.faults.items():
             (folder / "faults" / name).write_text(fault)

@@ -109,17 +109,21 @@ class Attempt:
     def close(self, status: int, forest: Forest | None) -> Outcome:
         """Judge by the board what came of it, and give back what its session still holds. Raises nothing."""
         self._heartbeat.stop()
+        log = os.path.relpath(self.log, self.board.root)
         try:
-            kind = fate(self.board.store.read(), self.task, self.board.actor)
+            view = self.board.store.read()
+            kind, now = fate(view, self.task, self.board.actor), view.get(self.task.id)
             work = forest.close(self.tree, self.task, completed=kind == COMPLETED) if forest and self.tree else ""
-            why = ""
+            told = (now.result or "") if now and kind == COMPLETED else ""
             if kind == HELD:
-                kind, why = self._kind, self._why or f"its agent ended with exit status {status} without completing it"
-                told = f"{why}, after {self.seconds:.0f} s; log: {self.log}"
-                self.board.release(self.task.token, reason="; ".join(filter(None, [told, work])), failed=kind == FAILED)
+                kind, told = self._kind, self._why or f"its agent ended with exit status {status} without completing it"
+                reason = f"{told}, after {self.seconds:.0f} s; log: {log}"
+                self.board.release(
+                    self.task.token, reason="; ".join(filter(None, [reason, work])), failed=kind == FAILED
+                )
             elif work and kind not in (SUPERSEDED, GONE):
                 self.board.update(self.task.id, Edit(note=work))
             self.board.release_session(self.board.actor.session, reason=f"the agent on {self.task.id} ended")
         except Refused as error:
-            kind, why, work = SUPERSEDED if error.code == "superseded" else GONE, error.message, ""
-        return Outcome(kind, self.task.id, self.task.subject, self.seconds, self.log, why, work)
+            kind, told, work = SUPERSEDED if error.code == "superseded" else GONE, error.message, ""
+        return Outcome(kind, self.task.id, self.task.subject, self.seconds, log, told, work)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ..core.model import COMPLETED
+from ..lengths import shortened
 from ..render import safe, text
 from .outcome import FAILED, RELEASED
 
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TextIO
 
+    from rich.console import Group
     from rich.live import Live
-    from rich.table import Table
 
     from ..core.model import Task
     from .attempt import Attempt
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 STYLES = {COMPLETED: "green", FAILED: "red", RELEASED: "yellow"}
 WIDEST_ID = 24
+MAX_TOLD = 300
+"""How much of a result is repeated."""
 TAIL = 400
 """How many of the last bytes of a log are looked at for its last line."""
 
@@ -40,9 +43,9 @@ class Display:
 
     def ended(self, number: int, outcome: Outcome) -> None:
         """An agent has ended, and this came of it."""
-        more = "".join(f"; {word}" for word in (outcome.why, outcome.work) if word)
-        log = f"; log: {outcome.log}" if outcome.kind != COMPLETED else ""
-        self.say(f"[{number}] {outcome.task} {outcome.kind} after {lasted(outcome.seconds)}{more}{log}", outcome.kind)
+        told = (shortened(outcome.told, MAX_TOLD), outcome.work, f"log: {outcome.log}" * (outcome.kind != COMPLETED))
+        words = "; ".join(filter(None, [f"after {lasted(outcome.seconds)}", *told]))
+        self.say(f"[{number}] {outcome.task} {outcome.kind} {words}", outcome.kind)
 
     def say(self, line: str, kind: str = "") -> None:
         """Print a line."""
@@ -64,7 +67,7 @@ class Display:
             console = Console(file=self._out, highlight=False, markup=False)
             self._live = Live(console=console, auto_refresh=False, transient=True, redirect_stderr=False)
             self._live.start()
-        self._live.update(_table(attempts, counted(outcomes)), refresh=True)
+        self._live.update(_shown(attempts, f"{len(attempts)} at work; {counted(outcomes)}"), refresh=True)
 
     def close(self) -> None:
         """Leave the terminal as it was."""
@@ -73,7 +76,8 @@ class Display:
             self._live = None
 
 
-def _table(attempts: Mapping[int, Attempt], done: str) -> Table:
+def _shown(attempts: Mapping[int, Attempt], counts: str) -> Group:
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
@@ -86,8 +90,7 @@ def _table(attempts: Mapping[int, Attempt], done: str) -> Table:
     for number, attempt in sorted(attempts.items()):
         told = (str(number), attempt.task.id, lasted(attempt.seconds), attempt.task.subject, last_line(attempt.log))
         table.add_row(*(Text(safe(word)) for word in told))
-    table.add_row("", "", "", Text(f"{len(attempts)} at work; {done}", style="dim"), "")
-    return table
+    return Group(table, Text(counts, style="dim"))
 
 
 def last_line(path: str) -> str:

@@ -13,7 +13,8 @@ class Outcome(Record):
     """What came of a claim, by the board.
 
     kind: completed or cancelled; failed, or stopped with the worker, and given back by us; released by the agent;
-    superseded; gone with the task's file. work: the branch, its commits, and where more of the work lies.
+    superseded; gone with the task's file. told: its result, or why it came to none. log: the agent's, as seen from the
+    root of the board. work: the branch, its commits, and where more of the work lies.
     """
 
     kind: str
@@ -21,7 +22,7 @@ class Outcome(Record):
     subject: str
     seconds: float
     log: str
-    why: str = ""
+    told: str = ""
     work: str = ""
 
 

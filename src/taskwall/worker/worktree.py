@@ -84,7 +84,7 @@ class Forest:
         if merge and repository.main is None:
             raise Invalid(f"{repository.common} is bare: nothing to merge into", next="leave out --merge")
         self.main = repository.main or repository.common
-        self.merge, self._base = merge, base
+        self.merge, self._base, self._root = merge, base, location.root
         self._local = os.path.join(location.path, ".local")
         self.folder = os.path.join(self._local, "worktrees")
         if os.path.islink(self.folder):
@@ -127,12 +127,15 @@ class Forest:
                 if not commits:
                     git(self.main, "branch", "--quiet", "-d", tree.branch)
         except GitFailed as error:
-            return f"branch {tree.branch}, worktree {tree.path} ({error})"
+            return f"branch {tree.branch}, worktree {self._shown(tree)} ({error})"
         if not commits and not kept:
             return ""
         named = f"{len(commits)} commit{'s' * (len(commits) != 1)}"
         more = f" ({', '.join(commits[:MAX_COMMITS])}{', …' * (len(commits) > MAX_COMMITS)})" if commits else ""
-        return "".join([f"branch {tree.branch}: {named}{more}", merged, kept and f"; {kept} in {tree.path}"])
+        return "".join([f"branch {tree.branch}: {named}{more}", merged, kept and f"; {kept} in {self._shown(tree)}"])
+
+    def _shown(self, tree: Tree) -> str:
+        return os.path.relpath(tree.path, self._root)
 
     def _commits(self, tree: Tree) -> list[str]:
         """The commits of the branch, latest first."""
