@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 
@@ -139,6 +140,17 @@ def test_the_hooks_of_a_client_that_a_worker_started_leave_its_claim_to_the_work
     said = site.work(status=7, agent=f"{call} TaskCreated\n{call} SessionEnd\n")
     assert "0 completed, 1 failed" in said  # a claim that the hook had given back would count as released
     assert [path.stem for path in site.board_path.glob("*.json")] == ["a"]
+
+
+def test_a_worker_whose_output_nobody_reads_any_more_gives_everything_back(site):
+    site.add("a")
+    worker = site.start("--agents", 2, agent=HANG)
+    pid = hanging(site)
+    worker.stdout.close()
+    site.add("b")  # taking it, the worker finds out
+    worker.wait(20)
+    assert not runs(pid)
+    assert [(t["status"], t["epoch"], t.get("attempts")) for t in map(site.task, "ab")] == [("pending", 1, None)] * 2
 
 
 # Which tasks
@@ -345,6 +357,16 @@ def test_what_cannot_begin_is_refused_before_anything_is_claimed(site, words, ag
     site.add("a")
     assert told in site.work(*words, agent=agent, status=2)
     assert site.task("a")["status"] == "pending" and not site.events("claim")
+
+
+def test_without_a_model_for_our_own_agent_nothing_begins(site):
+    site.add("a")
+    keys = {
+        name: "" for name in os.environ if name.endswith("_API_KEY") or name in ("OPENAI_BASE_URL", "TASKWALL_MODEL")
+    }
+    worker = site.start(agent=[], env=keys)
+    assert "no model is configured" in worker.communicate(timeout=20)[0] and worker.returncode == 2
+    assert site.task("a")["status"] == "pending"
 
 
 def test_no_board_is_made_for_a_worker(site, tmp_path):

@@ -117,13 +117,17 @@ class Attempt:
             told = (now.result or "") if now and kind == COMPLETED else ""
             if kind == HELD:
                 kind, told = self._kind, self._why or f"its agent ended with exit status {status} without completing it"
-                reason = f"{told}, after {self.seconds:.0f} s; log: {log}"
-                self.board.release(
-                    self.task.token, reason="; ".join(filter(None, [reason, work])), failed=kind == FAILED
-                )
+                reason = [f"{told}, after {self.seconds:.0f} s", f"log: {log}", work]
+                self.board.release(self.task.token, reason="; ".join(filter(None, reason)), failed=kind == FAILED)
             elif work and kind not in (SUPERSEDED, GONE):
                 self.board.update(self.task.id, Edit(note=work))
-            self.board.release_session(self.board.actor.session, reason=f"the agent on {self.task.id} ended")
+            self._give_back(view)
         except Refused as error:
             kind, told, work = SUPERSEDED if error.code == "superseded" else GONE, error.message, ""
         return Outcome(kind, self.task.id, self.task.subject, self.seconds, log, told, work)
+
+    def _give_back(self, view: View) -> None:
+        """Release what the agent claimed besides, itself or by sub-agents."""
+        actor, mine = self.board.actor, self.task.id
+        if any(t.status == IN_PROGRESS and t.id != mine and actor.holds(view.standing(t)) for t in view):
+            self.board.release_session(actor.session, reason=f"the agent on {mine} ended", agents=True)

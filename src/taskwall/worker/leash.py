@@ -36,16 +36,16 @@ def main(keeper: int, grace: float, command: list[str]) -> int:
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)
         return NOT_FOUND
-    _keep(child, keeper, woken, grace)
-    _end(child, signal.SIGKILL)  # what it left running: its number is not given away before we have waited for it
-    return _shown(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    code = _kept(child, keeper, woken, grace)
+    _end(child, signal.SIGKILL)  # what it left running; as long as there is any, nobody else gets the group's number
+    return code if code >= 0 else 128 - code
 
 
-def _keep(child: int, keeper: int, woken: int, grace: float) -> None:
-    """Wait until the command has ended, ending it when the keeper says so."""
+def _kept(child: int, keeper: int, woken: int, grace: float) -> int:
+    """How the command ended, by itself or because the keeper said so; negative: the signal that ended it."""
     deadline, listened = math.inf, [keeper, woken]
     asked = False
-    while os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+    while not (ended := os.waitpid(child, os.WNOHANG))[0]:
         left = None if deadline == math.inf else max(0.0, deadline - time.monotonic())
         ready = select.select(listened, [], [], left)[0]
         if woken in ready:
@@ -62,15 +62,12 @@ def _keep(child: int, keeper: int, woken: int, grace: float) -> None:
         if time.monotonic() >= deadline:
             _end(child, signal.SIGKILL)
             deadline = math.inf
+    return os.waitstatus_to_exitcode(ended[1])
 
 
 def _end(group: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-
-
-def _shown(code: int) -> int:
-    return code if code >= 0 else 128 - code
 
 
 if __name__ == "__main__":

@@ -73,9 +73,12 @@ class Worker:
         began = time.monotonic()
         watch = self.board.store.watch()
         with self.bell.hung():
-            while (offer := self._turn()) is None:
-                self.display.show(self.attempts, self.outcomes)
-                watch.wait(self._patience(), self.bell.wait)
+            try:
+                while (offer := self._turn()) is None:
+                    self.display.show(self.attempts, self.outcomes)
+                    watch.wait(self._patience(), self.bell.wait)
+            finally:
+                self._abandon()
         return Worked(tuple(self.outcomes), time.monotonic() - began, offer, interrupted=self.bell.asked > 0)
 
     def _turn(self) -> Offer | None:
@@ -123,6 +126,15 @@ class Worker:
             attempt.stop(STOPPED, "the worker was asked to end", hurry=self.bell.asked > 1)
         return None if self.attempts else Offer(())
 
+    def _abandon(self) -> None:
+        """Whatever broke the worker off (nobody reads its output any more): what its agents hold is given back."""
+        for attempt in self.attempts.values():
+            attempt.stop(STOPPED, "the worker broke off", hurry=True)
+        for attempt in self.attempts.values():
+            while (status := attempt.tend(None)) is None:
+                self.bell.wait(SECOND)
+            attempt.close(status, self.forest)
+
     # Taking tasks
 
     def _fill(self) -> None:
@@ -154,8 +166,6 @@ class Worker:
         """Start an agent on a claim; where none can be started, the claim is given back."""
         number = min(set(range(1, self.orders.agents + 1)) - self.attempts.keys())
         task, tree = claimed.row.task, None
-        self.display.begun(number, task)
-        self.awaited = None
         try:
             tree = self.forest.grow(task) if self.forest else None
             self.attempts[number] = self._started(board, claimed, tree)
@@ -164,6 +174,9 @@ class Worker:
                 self.forest.close(tree, task, completed=False)
             board.release(task.token, reason=f"no agent could be started: {error}")
             self._stumble(f"{task.id} was given back: no agent could be started: {error}")
+            return
+        self.awaited = None
+        self.display.begun(number, task)
 
     def _started(self, board: Board, claimed: Changed, tree: Tree | None) -> Attempt:
         task, actor, command = claimed.row.task, board.actor, self.orders.command

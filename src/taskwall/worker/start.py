@@ -6,6 +6,7 @@ import os
 import sys
 
 from .. import config
+from ..agent.models import choose
 from ..core.errors import Invalid
 from .command import checked_command
 from .display import Display
@@ -47,6 +48,8 @@ def run(
         raise Invalid("--forever and --until-empty exclude each other", next="choose one")
     if (base or merge) and not worktree:
         raise Invalid("--base and --merge are about worktrees", next="add --worktree")
+    if not command:
+        choose(None, None, os.environ)  # without a model our agent would fail at every task
     orders = Orders(checked_command(command, os.environ), agents, minutes, forever)
     board = config.open_board(location, config.find_actor(actor, os.environ, default="agent"), beats=True)
     if board.store.settings.is_person(board.actor.name):
