@@ -62,7 +62,7 @@ def test_a_worker_slows_down_only_when_all_of_its_agents_fail_in_a_row(pace_for,
 
 def test_our_own_agent_is_the_command_when_none_is_given():
     assert checked_command((), os.environ) == OURS
-    assert filled(OURS, "p", "t1")[1:] == ["-P", "-m", "taskwall", "agent", "--task", "t1", "--yes"]
+    assert filled(OURS, "goal", "t1")[1:] == ["-P", "-m", "taskwall", "agent", "--task", "t1", "--yes", "goal"]
 
 
 def test_a_program_named_by_a_path_is_found_from_any_folder(tmp_path, monkeypatch):

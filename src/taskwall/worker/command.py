@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PROMPT, TASK = "{prompt}", "{task}"
-OURS = (sys.executable, "-P", "-m", "taskwall", "agent", "--task", TASK, "--yes")
-"""Our own agent. -P: not out of a module that lies in the agent's folder."""
+OURS = (sys.executable, "-P", "-m", "taskwall", "agent", "--task", TASK, "--yes", PROMPT)
+"""Our own agent. It reads its task by itself, its goal is where it works. -P: no module of that folder is imported."""
 _ALONE = re.compile(r"(-[\w-]*=)?\{prompt\}")
 
 

@@ -17,10 +17,10 @@ from ..results import Offer
 from .attempt import Attempt
 from .bell import Bell
 from .child import Child
-from .command import environment, filled, reads_prompt
+from .command import OURS, environment, filled, reads_prompt
 from .outcome import FAILED, RELEASED, STOPPED, Outcome, Worked
 from .pace import Pace
-from .prompt import prompt_for
+from .prompt import prompt_for, where
 from .worktree import GitFailed
 
 TYPE_CHECKING = False
@@ -173,7 +173,8 @@ class Worker:
             if tree and self.forest:
                 self.forest.close(tree, task, completed=False)
             board.release(task.token, reason=f"no agent could be started: {error}")
-            self._stumble(f"{task.id} was given back: no agent could be started: {error}")
+            self.pace.failed(task.id)
+            self.display.say(f"{task.id} was given back: no agent could be started: {error}")
             return
         self.awaited = None
         self.display.begun(number, task)
@@ -181,7 +182,7 @@ class Worker:
     def _started(self, board: Board, claimed: Changed, tree: Tree | None) -> Attempt:
         task, actor, command = claimed.row.task, board.actor, self.orders.command
         heartbeat = Heartbeat(config.open_board(self.location, actor, beats=True))
-        prompt = prompt_for(claimed, actor.name, tree)
+        prompt = where(tree) if command == OURS else prompt_for(claimed, actor.name, tree)
         path, log = self._open_log(actor.session)
         try:
             child = Child(

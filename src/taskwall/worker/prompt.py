@@ -39,7 +39,7 @@ def prompt_for(claimed: Changed, actor: str, tree: Tree | None = None) -> str:
         _before([row.task for row in claimed.blockers]),
         _history(task),
         _proof(task),
-        _where(tree),
+        where(tree),
         _ending(task),
     ]
     return shortened("\n\n".join(filter(None, parts)), MAX_PROMPT) + "\n"
@@ -82,7 +82,8 @@ def _proof(task: Task) -> str:
     return "\n".join(["IT COUNTS AS DONE only when", *lines]) if lines else ""
 
 
-def _where(tree: Tree | None) -> str:
+def where(tree: Tree | None) -> str:
+    """What an agent must know of the worktree it is in; nothing when it shares the folder of everybody."""
     if tree is None:
         return ""
     earlier = f" Earlier attempts left work on {', '.join(tree.earlier)}." if tree.earlier else ""
