@@ -189,7 +189,7 @@ def test_the_prompt_is_one_argument_and_no_shell_reads_it(site):
     site.work(agent=show)
     log = site.log()
     assert log.startswith("2|id=a|You are an agent working on one task")
-    assert "$(touch broken) `touch broken` ; touch broken\n\"'{task} \\x1b[31m走水电" in log
+    assert "\n  $(touch broken) `touch broken` ; touch broken\n  \"'{task} \\x1b[31m走水电" in log
     assert not (site.folder / "broken").exists() and "\x1b" not in log
 
 

@@ -112,9 +112,13 @@ def test_a_webhook_is_posted_the_same(site, tmp_path):
     site.work()
     server.shutdown()
     server.server_close()
-    assert bodies == [
-        ("application/json", {"event": "finished", "text": "all 1 tasks are finished", "board": str(site.board_path)})
-    ]
+    ((kind, body),) = bodies
+    assert kind == "application/json"
+    assert (body["event"], body["text"], body["board"]) == (
+        "finished",
+        "all 1 tasks are finished",
+        str(site.board_path),
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,23 @@ import time
 import pytest
 
 from conftest import Clock, add, open_board, open_store
-from taskwall.core.errors import Invalid
+from taskwall.core.errors import Invalid, NothingActionable
 from taskwall.core.rules import Edit
 from taskwall.worker.child import Child
 from taskwall.worker.command import OURS, checked_command, environment, filled
 from taskwall.worker.pace import FIRST, LONGEST, Pace, wait_after
 from taskwall.worker.prompt import MAX_PROMPT, prompt_for
 from worker_process import runs, until
+
+
+def test_a_claim_without_an_id_leaves_out_what_it_is_told_to(board_for):
+    board = board_for()
+    for name in "abc":
+        add(board, name)
+    assert board.claim(but={"a", "b"}).row.task.id == "c"
+    with pytest.raises(NothingActionable):
+        board_for("other").claim(but={"a", "b", "c"})
+
 
 # How it slows down
 
@@ -62,7 +72,7 @@ def test_a_worker_slows_down_only_when_all_of_its_agents_fail_in_a_row(pace_for,
 
 def test_our_own_agent_is_the_command_when_none_is_given():
     assert checked_command((), os.environ) == OURS
-    assert filled(OURS, "goal", "t1")[1:] == ["-P", "-m", "taskwall", "agent", "--task", "t1", "--yes", "goal"]
+    assert filled(OURS, "goal", "t1")[1:] == ["-P", "-m", "taskwall", "agent", "--task=t1", "--yes", "goal"]
 
 
 def test_a_program_named_by_a_path_is_found_from_any_folder(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PROMPT, TASK = "{prompt}", "{task}"
-OURS = (sys.executable, "-P", "-m", "taskwall", "agent", "--task", TASK, "--yes", PROMPT)
+OURS = (sys.executable, "-P", "-m", "taskwall", "agent", f"--task={TASK}", "--yes", PROMPT)
 """Our own agent. It reads its task by itself, its goal is where it works. -P: no module of that folder is imported."""
 _ALONE = re.compile(r"(-[\w-]*=)?\{prompt\}")
 

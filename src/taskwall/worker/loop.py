@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .worktree import Forest, Tree
 
 LOOK_AGAIN, LONGEST_WAIT, SECOND = 5.0, 60.0, 1.0
-"""Seconds until the next look: where others may vanish without a trace on the board, in any case, on a terminal."""
+"""Seconds until the next look: where something may happen without a trace on the board, in any case, on a terminal."""
 
 
 class Orders(Record):
@@ -230,7 +230,7 @@ class Worker:
 
     def _patience(self) -> float:
         """Seconds until something is due that no bell rings for."""
-        due = [LONGEST_WAIT if self.view else LOOK_AGAIN, *self.pace.due()]
+        due = [LOOK_AGAIN if self.attempts or self.view is None else LONGEST_WAIT, *self.pace.due()]
         due += [attempt.left for attempt in self.attempts.values()]
         if self.view and len(self.attempts) < self.orders.agents:
             others = self._others(self.view)

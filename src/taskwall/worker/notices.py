@@ -125,10 +125,11 @@ class Notices:
 def events(view: View) -> list[dict[str, Any]]:
     """What needs a person now. That a task waits for other tasks is none of it."""
     found = [told for task in view if not task.closed and (told := _event(view, task))]
-    tasks = [task.closed for task in view]
-    return found + (
-        [{"event": "finished", "text": f"all {len(tasks)} tasks are finished"}] if all(tasks or [False]) else []
-    )
+    closed = [task.closed for task in view]
+    if closed and all(closed):
+        text = f"all {len(closed)} tasks are finished"
+        found.append({"event": "finished", "text": text, "reason": text})
+    return found
 
 
 def _event(view: View, task: Task) -> dict[str, Any] | None:
@@ -139,11 +140,14 @@ def _event(view: View, task: Task) -> dict[str, Any] | None:
     kind = "decision" if now.name == WAITING else "attempts" if reason.kind == "attempts" else "hold"
     told = {"id": task.id, "subject": task.subject, "question": task.question, "options": list(task.options)}
     text = f"{task.id} ({task.subject}): {task.question or reason.text}"
-    return {"event": kind, "text": text, "task": {key: value for key, value in told.items() if value}}
+    task_told = {key: value for key, value in told.items() if value}
+    return {"event": kind, "text": text, "reason": reason.text, "task": task_told}
 
 
 def _mark(told: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:32]
+    """What makes an event the same: not the words of a subject, which somebody may mend."""
+    same = [told["event"], told["reason"], told.get("task", {}).get("id")]
+    return hashlib.sha256(json.dumps(same).encode()).hexdigest()[:32]
 
 
 def _run(wanted: Notify, body: bytes) -> None:

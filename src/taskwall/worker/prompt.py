@@ -34,8 +34,7 @@ def prompt_for(claimed: Changed, actor: str, tree: Tree | None = None) -> str:
     )
     parts = [
         rules,
-        f"TASK {task.id}\n{safe(task.subject)}",
-        _description(task),
+        f"TASK {task.id}\n{safe(task.subject)}{_description(task)}",
         _before([row.task for row in claimed.blockers]),
         _history(task),
         _proof(task),
@@ -47,7 +46,7 @@ def prompt_for(claimed: Changed, actor: str, tree: Tree | None = None) -> str:
 
 def _description(task: Task) -> str:
     more = f"; `taskwall show {shlex.quote(task.id)}` has all of it"
-    return shortened(safe(task.description, lines=True), MAX_DESCRIPTION, more)
+    return f"\n\n  {_block(task.description, MAX_DESCRIPTION, more)}" if task.description else ""
 
 
 def _before(blockers: Sequence[Task]) -> str:
@@ -103,6 +102,6 @@ taskwall ask {name} "what only a person can decide" --option "one answer" --opti
 Meanwhile, what the next one should know: taskwall note {name} "…\""""
 
 
-def _block(text: str) -> str:
+def _block(text: str, most: int = MAX_TEXT, where: str = "") -> str:
     """Text of several lines, indented so that none of them can be taken for a line of ours."""
-    return safe(shortened(text, MAX_TEXT), lines=True).replace("\n", "\n  ")
+    return safe(shortened(text, most, where), lines=True).replace("\n", "\n  ")

@@ -85,6 +85,7 @@ METAVARS = {
     "max_turns": "N",
     "agents": "N",
     "base": "COMMIT",
+    "minutes": "MINUTES",
     "id_glob": "GLOB",
     "products": "GLOB",
     "metadata": "KEY=VALUE",
@@ -313,7 +314,7 @@ COMMANDS = {
             (
                 Argument("--agents", "agents", "int", "how many work at the same time"),
                 Argument("--timeout", "minutes", "float", "minutes that an agent may take for a task; 60 otherwise"),
-                Argument("--until-empty", "until_empty", "flag", "end when nothing is left to do (as it does anyway)"),
+                Argument("--until-empty", "until_empty", "flag", "end when nothing is left to do, the default"),
                 Argument("--forever", "forever", "flag", "wait for new work until a signal ends it"),
                 Argument("--worktree", "worktree", "flag", "a git worktree and a branch task/ID-eN for each claim"),
                 Argument("--base", "base", doc="where those branches begin; HEAD of the main worktree otherwise"),
