@@ -246,7 +246,7 @@ def test_it_waits_for_what_others_hold_and_goes_on_when_that_is_done(site):
     site.add("b", "-b", "a")
     site.board().claim("a")
     worker = site.start()
-    site.hear(worker, "waiting: in progress by other: a")
+    site.hear(worker, "idle: in progress by other: a")
     site.board().complete("a")
     worker.communicate(timeout=20)
     assert worker.returncode == 0 and site.task("b")["status"] == "completed"
@@ -269,7 +269,7 @@ def test_a_lease_that_lapses_while_it_waits_is_taken_when_it_does(site):
 
 def test_forever_waits_for_new_work_and_is_woken_by_it(site):
     worker = site.start("--forever")
-    site.hear(worker, "waiting: new tasks")
+    site.hear(worker, "idle: nothing is open")
     site.add("a")
     until(lambda: site.task("a")["status"] == "completed", of=worker)
     worker.send_signal(signal.SIGTERM)
@@ -279,7 +279,7 @@ def test_forever_waits_for_new_work_and_is_woken_by_it(site):
 def test_forever_says_who_must_act_and_waits(site):
     site.add("a", "--for", "user")
     worker = site.start("--forever")
-    site.hear(worker, "waiting: waiting on user: a")
+    site.hear(worker, "idle: waiting on user: a")
     worker.terminate()
     assert worker.wait(20) == 130
 

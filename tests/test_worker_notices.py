@@ -154,6 +154,17 @@ def test_a_board_never_names_a_hook(site, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+def test_marks_that_are_a_link_to_somewhere_else_are_refused(site, tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").touch()
+    configure(site, tmp_path, 'command = ["true"]')
+    (site.board_path / ".local").mkdir()
+    (site.board_path / ".local" / "told").symlink_to(precious)
+    assert "is a symbolic link" in site.work(status=2)
+    assert [path.name for path in precious.iterdir()] == ["file"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -9,7 +9,7 @@ import math
 import os
 import time
 
-from ..core.errors import Refused
+from ..core.errors import Refused, Superseded
 from ..core.model import COMPLETED, IN_PROGRESS
 from ..core.rules import Edit
 from .outcome import FAILED, GONE, RELEASED, SUPERSEDED, Outcome
@@ -122,8 +122,8 @@ class Attempt:
             elif work and kind not in (SUPERSEDED, GONE):
                 self.board.update(self.task.id, Edit(note=work))
             self._give_back(view)
-        except Refused as error:
-            kind, told, work = SUPERSEDED if error.code == "superseded" else GONE, error.message, ""
+        except (Refused, OSError) as error:
+            kind, told, work = SUPERSEDED if isinstance(error, Superseded) else GONE, str(error), ""
         return Outcome(kind, self.task.id, self.task.subject, self.seconds, log, told, work)
 
     def _give_back(self, view: View) -> None:

@@ -26,9 +26,10 @@ from .worktree import GitFailed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..config import Location
-    from ..core.model import Claim
+    from ..core.model import Actor, Claim
     from ..core.view import View
     from ..results import Changed
+    from ..stores.base import Store
     from .display import Display
     from .notices import Notices
     from .worktree import Forest, Tree
@@ -65,8 +66,11 @@ class Worker:
         self.outcomes: list[Outcome] = []
         self.pace = Pace(orders.agents)
         self.bell = Bell()
-        self.trouble = ""
+        self.view: View | None = None
         self.awaited: list[str] | None = None
+        self.trouble = ""
+        # For the threads that beat: they use it one after the other, under the lock, and never beside this thread.
+        self._beating = config.open_board(location, board.actor, beats=True).store
 
     def run(self) -> Worked:
         """Work until nothing is left to do or to wait for, or until a signal asks to end."""
@@ -84,28 +88,41 @@ class Worker:
     def _turn(self) -> Offer | None:
         """All that can be done now. Returns what `next` answers once the work is over."""
         self.view = self._look()
-        for number, attempt in list(self.attempts.items()):
-            status = attempt.tend(self.view)
-            if status is not None:
-                del self.attempts[number]
-                self._settle(number, attempt.close(status, self.forest))
+        self._tend()
         if self.bell.asked:
             return self._stop()
+        if self.view is None:
+            return None
         try:
             self._fill()
             if self.notices:
                 self.notices.look(self.board.store.read())
             return self._over()
-        except Refused as error:
-            self._stumble(error.message)
+        except Refused as error:  # somebody keeps the lock, or the disk is full
+            self._complain(error)
+            self.pace.stumbled()
             return None
 
     def _look(self) -> View | None:
         """The board as it is, None while it cannot be read."""
         try:
             return self.board.store.read()
-        except Refused:
+        except Refused as error:
+            self._complain(error)
             return None
+
+    def _complain(self, error: Refused) -> None:
+        """Say what is wrong with the board, once and not at every look."""
+        if error.message != self.trouble:
+            self.trouble = error.message
+            self.display.say(self.trouble)
+
+    def _tend(self) -> None:
+        for number, attempt in list(self.attempts.items()):
+            status = attempt.tend(self.view)
+            if status is not None:
+                del self.attempts[number]
+                self._settle(number, attempt.close(status, self.forest))
 
     def _settle(self, number: int, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
@@ -114,12 +131,6 @@ class Worker:
             self.pace.succeeded()
         elif outcome.kind in (FAILED, RELEASED):
             self.pace.failed(outcome.task)
-
-    def _stumble(self, why: str) -> None:
-        if why != self.trouble:  # a board that cannot be read would say so at every look
-            self.display.say(why)
-        self.trouble = why
-        self.pace.stumbled()
 
     def _stop(self) -> Offer | None:
         for attempt in self.attempts.values():
@@ -144,17 +155,16 @@ class Worker:
             but = self.pace.cooling() | self._unmerged(view)
             if not any(task.id not in but for task in actionable(view, self.board.actor)):
                 return  # asked without the lock, which others need
-            board = self._session()
+            board = self._session(self.board.store, self.board.actor.replace(session=fresh_run_id()))
             try:
                 claimed = board.claim(but=but)
             except (NothingActionable, WaitingOnPerson, Unreadable):
                 return
             self._begin(board, claimed)
 
-    def _session(self) -> Board:
+    def _session(self, store: Store, actor: Actor) -> Board:
         """The board in a session of its own."""
-        actor = self.board.actor.replace(session=fresh_run_id())
-        return Board(self.board.store, actor, root=self.board.root, lease=self.board.lease)
+        return Board(store, actor, root=self.board.root, lease=self.board.lease)
 
     def _unmerged(self, view: View) -> set[str]:
         """What waits for tasks that may be completed, but are not merged: it would begin without their work."""
@@ -181,7 +191,7 @@ class Worker:
 
     def _started(self, board: Board, claimed: Changed, tree: Tree | None) -> Attempt:
         task, actor, command = claimed.row.task, board.actor, self.orders.command
-        heartbeat = Heartbeat(config.open_board(self.location, actor, beats=True))
+        heartbeat = Heartbeat(self._session(self._beating, actor))
         prompt = where(tree) if command == OURS else prompt_for(claimed, actor.name, tree)
         path, log = self._open_log(actor.session)
         try:
@@ -218,8 +228,8 @@ class Worker:
             return offer
         if self.awaited != (lines := offer.waiting.lines()):
             self.awaited = lines
-            for line in lines or ["new tasks"]:
-                self.display.say(f"waiting: {line}")
+            for line in lines or ["nothing is open"]:
+                self.display.say(f"idle: {line}")
         return None
 
     def _others(self, view: View) -> list[Claim]:

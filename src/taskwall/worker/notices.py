@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import queue
+import re
 import subprocess
 import threading
 
@@ -79,6 +80,8 @@ class Notices:
     def __init__(self, wanted: Notify, board: str, complain: Callable[[str], None]) -> None:
         self._wanted, self._board, self._complain = wanted, board, complain
         self._marks = os.path.join(board, ".local", "told")
+        if os.path.islink(self._marks):  # it came with a repository, and leads to files that are not ours to remove
+            raise Invalid(f"{self._marks} is a symbolic link", next="look at what put it there")
         self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._deliver, name="notices", daemon=True)
         self._thread.start()
@@ -89,7 +92,7 @@ class Notices:
         first = not os.path.isdir(self._marks)
         with contextlib.suppress(OSError):  # a board that cannot be written: what is new would be told for ever
             os.makedirs(self._marks, exist_ok=True)
-            for mark in set(os.listdir(self._marks)) - found.keys():
+            for mark in filter(_MARK.fullmatch, set(os.listdir(self._marks)) - found.keys()):
                 os.unlink(os.path.join(self._marks, mark))
             for mark, told in found.items():
                 if self._is_first_to_mark(mark) and not first and told["event"] in self._wanted.events:
@@ -142,6 +145,9 @@ def _event(view: View, task: Task) -> dict[str, Any] | None:
     text = f"{task.id} ({task.subject}): {task.question or reason.text}"
     task_told = {key: value for key, value in told.items() if value}
     return {"event": kind, "text": text, "reason": reason.text, "task": task_told}
+
+
+_MARK = re.compile("[0-9a-f]{32}")
 
 
 def _mark(told: Mapping[str, Any]) -> str:
