@@ -238,6 +238,14 @@ def test_the_environment_names_board_actor_session_and_task(site):
     ]
 
 
+def test_nothing_that_a_task_or_an_agent_says_steers_the_terminal(site):
+    text = json.dumps({"id": "a", "subject": "red \x1b[31m\u202e", "status": "pending", "owner": None, "blockedBy": []})
+    (site.board_path / "a.json").write_text(text)
+    said = site.work(agent="""printf '\\033]0;title\\007'\ntaskwall done a -m "$(printf 'bell \\007 \\033[2J')"\n""")
+    assert "a completed" in said and "bell \\x07 \\x1b[2J" in said and "red \\x1b[31m\\u202e" in said
+    assert not set(said) & set("\x1b\x07\u202e")
+
+
 # Waiting and ending
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
 from conftest import Clock, add, open_board, open_store
 from taskwall.core.errors import Invalid, NothingActionable
+from taskwall.core.model import Task
 from taskwall.core.rules import Edit
 from taskwall.worker.child import Child
 from taskwall.worker.command import OURS, checked_command, environment, filled
+from taskwall.worker.display import _shown
 from taskwall.worker.pace import FIRST, LONGEST, Pace, wait_after
 from taskwall.worker.prompt import MAX_PROMPT, prompt_for
 from worker_process import runs, until
@@ -123,6 +130,26 @@ def test_an_id_of_other_letters_is_quoted_for_a_shell(tmp_path):
     board = open_board(open_store("memory", tmp_path, Clock()), root=tmp_path)
     add(board, "走水电")
     assert "taskwall done '走水电' -m" in prompt_for(board.claim("走水电"), "agent")
+
+
+# The display
+
+
+def test_each_agent_has_a_line_that_fits_a_terminal_of_80_columns(tmp_path):
+    (tmp_path / "log").write_text("first\n\x1b[31m第三条回路的绝缘电阻已经测过了，读数正常\n\n")
+    long = Task("task_0123456789", "走水电，三条回路，厨房单独一路，卫生间单独一路，客厅和卧室合用一路")
+    short = Task("走水电" * 21, "x\x1b[2J" * 30)
+    attempts = {
+        number: SimpleNamespace(task=task, seconds=seconds, log=str(tmp_path / log))
+        for number, task, seconds, log in [(1, long, 63, "log"), (12, short, 7384, "missing")]
+    }
+    out = io.StringIO()
+    Console(file=out, width=80).print(_shown(attempts, "2 at work; 0 completed, 0 failed"))
+    first, second, counts = out.getvalue().splitlines()
+    assert all(cell_len(line) <= 80 for line in (first, second, counts)) and "\x1b" not in out.getvalue()
+    assert re.match(r"1   task_0123456789 +1:03  走水电，三条回路.*…  \\x1b\[31m第三条.*…", first)
+    assert re.match(r"12  走水电.*…  2:03:04  x\\x1b\[2Jx", second)
+    assert counts.rstrip() == "2 at work; 0 completed, 0 failed"
 
 
 # The leash
