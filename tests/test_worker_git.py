@@ -53,7 +53,7 @@ def test_a_claim_has_a_worktree_and_a_branch_and_the_board_stays_that_of_the_mai
     assert repo.task("a")["status"] == "completed" and state_of_main(repo) == main
     commit = git(repo, "rev-parse", "--short", "task/a-e1")
     told = f"branch task/a-e1: 1 commit ({commit}); unmerged commits in .tasks/.local/worktrees/a-e1"
-    assert repo.task("a")["notes"][-1]["text"] == told and f"left: {told}" in said
+    assert repo.task("a")["notes"][-1]["text"] == told and f"work: {told}" in said
     assert (worktrees(repo), branches(repo)) == (["a-e1"], ["task/a-e1"])
 
 
@@ -74,7 +74,7 @@ def test_products_are_looked_for_in_the_worktree(repo):
 def test_a_worktree_without_any_work_goes_and_its_branch_with_it(repo):
     said = repo.work("--worktree")
     assert (worktrees(repo), branches(repo)) == ([], [])
-    assert "notes" not in repo.task("a") and "left:" not in said
+    assert "notes" not in repo.task("a") and "work:" not in said
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_what_a_worker_that_was_killed_left_is_named_by_the_next(repo):
     until((repo.board_path / ".local" / "worktrees" / "a-e1" / "ready").exists, of=worker)
     worker.kill()
     worker.wait(10)
-    assert "note: 1 worktrees of earlier claims are in" in repo.work("--worktree")
+    assert "worktrees: a-e1\n" in repo.work("--worktree")
     assert worktrees(repo) == ["a-e1"] and (repo.board_path / ".local" / "worktrees" / "a-e1" / "ready").exists()
 
 

@@ -15,9 +15,12 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from conftest import Clock, add, open_board, open_store
+from taskwall.board import Board
 from taskwall.core.errors import Invalid, NothingActionable
-from taskwall.core.model import Task
+from taskwall.core.model import Actor, Task
 from taskwall.core.rules import Edit
+from taskwall.heartbeat import Heartbeat
+from taskwall.worker.attempt import Attempt
 from taskwall.worker.child import Child
 from taskwall.worker.command import OURS, checked_command, environment, filled
 from taskwall.worker.display import _shown
@@ -130,6 +133,49 @@ def test_an_id_of_other_letters_is_quoted_for_a_shell(tmp_path):
     board = open_board(open_store("memory", tmp_path, Clock()), root=tmp_path)
     add(board, "走水电")
     assert "taskwall done '走水电' -m" in prompt_for(board.claim("走水电"), "agent")
+
+
+# An attempt
+
+
+@pytest.fixture
+def attempt(tmp_path, child):
+    """`attempt(script)`: an agent at work on the claim of a task."""
+
+    def begin(script):
+        store, beating = (open_store("files", tmp_path, Clock()) for _ in range(2))
+        agent = Actor("agent", "session")
+        board = Board(store, agent, root=str(tmp_path), lease=5)
+        task = board.claim(add(board, "a")).row.task
+        heartbeat = Heartbeat(Board(beating, agent, lease=5))
+        return Attempt(board, task, child(script), heartbeat, log=str(tmp_path / "log"), limit=600)
+
+    return begin
+
+
+def ended(attempt):
+    until(lambda: attempt.tend(attempt.board.store.read()) is not None)
+    return attempt.close(0, None)
+
+
+def test_an_agent_that_stays_after_its_task_is_completed_is_ended_and_has_not_failed(attempt, monkeypatch):
+    monkeypatch.setattr("taskwall.worker.attempt.LINGER", 0.1)
+    stays = attempt("sleep 600")
+    stays.board.complete("a", result="装好了")
+    outcome = ended(stays)
+    assert (outcome.kind, outcome.told) == ("completed", "装好了")
+
+
+def test_an_agent_that_writes_without_end_is_ended_and_has_failed(attempt, monkeypatch):
+    monkeypatch.setattr("taskwall.worker.attempt.MAX_LOG", 1000)
+    outcome = ended(attempt("while :; do echo 0123456789; done"))
+    assert (outcome.kind, outcome.told) == ("failed", "its agent was ended: it wrote more than 1000 bytes")
+
+
+def test_a_task_whose_file_is_gone_ends_its_agent(attempt, tmp_path):
+    lost = attempt("sleep 600")
+    (tmp_path / ".tasks" / "a.json").unlink()
+    assert ended(lost).kind == "gone"
 
 
 # The display

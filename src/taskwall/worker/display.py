@@ -120,7 +120,7 @@ def counted(outcomes: Iterable[Outcome]) -> str:
 def summary(worked: Worked) -> str:
     """What was done, what was left where, and who must act."""
     lines = [f"{counted(worked.outcomes)} in {lasted(worked.seconds)}"]
-    lines += [safe(f"left: {o.work}") for o in worked.outcomes if o.work]
+    lines += [safe(f"work: {o.work}") for o in worked.outcomes if o.work]
     if worked.interrupted:
         return "\n".join([*lines, "Asked to end; everything was given back."])
     return "\n".join([*lines, text(worked.offer)])

@@ -60,7 +60,7 @@ def run(
         pass  # tells now rather than later that a board cannot be written
     display = Display(out or sys.stdout)
     if forest and (left := forest.left()):
-        display.say(f"note: {len(left)} worktrees of earlier claims are in {forest.folder}")
+        display.say(f"note: earlier claims left work in {forest.folder}: {', '.join(left)}")
     notices = Notices(wanted, location.path, lambda line: display.say(f"note: {line}")) if wanted else None
     try:
         return Worker(location, board, orders, display, forest=forest, notices=notices).run()
