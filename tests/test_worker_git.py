@@ -121,6 +121,10 @@ def test_branches_begin_where_base_says(repo):
     git(repo, "commit", "-q", "--allow-empty", "-m", "second")
     repo.work("--worktree", "--base", "HEAD~1", agent=COMMIT + DONE)
     assert git(repo, "rev-parse", "task/a-e1~1") == git(repo, "rev-parse", "main~1")
+    git(repo, "branch", "aside", git(repo, "commit-tree", "-m", "aside", "HEAD^{tree}"))
+    repo.add("b")
+    repo.work("--worktree", "--base", "aside")
+    assert branches(repo) == ["task/a-e1"]  # that of b had no commit of its own
     assert "no commit '--help' to begin at" in repo.work("--worktree", "--base=--help", status=2)
 
 

@@ -178,6 +178,12 @@ def test_a_task_whose_file_is_gone_ends_its_agent(attempt, tmp_path):
     assert ended(lost).kind == "gone"
 
 
+def test_a_task_that_a_person_cancels_ends_its_agent(attempt, tmp_path):
+    vain = attempt("sleep 600")
+    open_board(open_store("files", tmp_path, Clock()), "user").cancel("a")
+    assert ended(vain).kind == "cancelled"
+
+
 # The display
 
 

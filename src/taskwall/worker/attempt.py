@@ -10,7 +10,7 @@ import os
 import time
 
 from ..core.errors import Refused, Superseded
-from ..core.model import COMPLETED, IN_PROGRESS
+from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS
 from ..core.rules import Edit
 from .outcome import FAILED, GONE, RELEASED, SUPERSEDED, Outcome
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HELD = "held"
 LINGER = 60.0
-"""Seconds that an agent has to end in once its claim is over."""
+"""Seconds that an agent has for its last words, once it has completed or released its task."""
 MAX_LOG = 256 * 1024 * 1024
 """Bytes of output at which an agent is ended."""
 
@@ -96,7 +96,7 @@ class Attempt:
         if ended is not None:
             return ended
         now = fate(view, self.task, self.board.actor) if view else HELD
-        if now in (SUPERSEDED, GONE):
+        if now in (SUPERSEDED, GONE, CANCELLED):
             self.stop(now, "")
         elif now != HELD:
             self._until = min(self._until, time.monotonic() + LINGER)

@@ -7,7 +7,7 @@ import os
 from ..core.model import COMPLETED
 from ..lengths import shortened
 from ..render import safe, text
-from .outcome import FAILED, RELEASED
+from .outcome import FAILED, GONE, RELEASED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,5 +122,6 @@ def summary(worked: Worked) -> str:
     lines = [f"{counted(worked.outcomes)} in {lasted(worked.seconds)}"]
     lines += [safe(f"work: {o.work}") for o in worked.outcomes if o.work]
     if worked.interrupted:
-        return "\n".join([*lines, "Asked to end; everything was given back."])
+        lost = any(outcome.kind == GONE for outcome in worked.outcomes)
+        return "\n".join([*lines, "Asked to end." if lost else "Asked to end; everything was given back."])
     return "\n".join([*lines, text(worked.offer)])

@@ -125,7 +125,7 @@ class Forest:
             if not kept:
                 git(self.main, "worktree", "remove", tree.path)
                 if not commits:
-                    git(self.main, "branch", "--quiet", "-d", tree.branch)
+                    git(self.main, "update-ref", "-d", f"refs/heads/{tree.branch}", tree.base)
         except GitFailed as error:
             return f"branch {tree.branch}, worktree {self._shown(tree)} ({error})"
         if not commits and not kept:
