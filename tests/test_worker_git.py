@@ -183,6 +183,15 @@ def test_a_merge_that_fails_half_way_is_taken_back(repo, way):
     assert ", not merged: git merge: " in repo.task("a")["notes"][-1]["text"]
 
 
+def test_a_merge_that_somebody_is_at_in_the_main_worktree_is_not_taken_back(repo):
+    git(repo, "branch", "theirs", git(repo, "commit-tree", "-m", "theirs", "-p", "HEAD", "HEAD^{tree}"))
+    git(repo, "commit", "-q", "--allow-empty", "-m", "ours")
+    git(repo, "merge", "-q", "--no-commit", "--no-ff", "theirs")
+    repo.work("--worktree", "--merge", agent=COMMIT + DONE)
+    assert (repo.folder / ".git" / "MERGE_HEAD").exists()
+    assert ", not merged: somebody merges in the main worktree" in repo.task("a")["notes"][-1]["text"]
+
+
 def test_a_branch_that_changes_the_board_is_not_merged(repo):
     repo.work("--worktree", "--merge", agent=f"echo >> .tasks/a.json\n{COMMIT}{DONE}")
     assert ", not merged: it changes files of the board;" in repo.task("a")["notes"][-1]["text"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 
@@ -40,17 +41,9 @@ def run(
     out: TextIO | None = None,
 ) -> Worked:
     """Keep agents on a board. What it tells meanwhile goes to `out`. Raises Refused when it cannot begin."""
-    if not 1 <= agents <= MOST_AGENTS:
-        raise Invalid(f"{agents} agents are not possible", next=f"give 1 to {MOST_AGENTS}")
-    if not 0 < minutes < float("inf"):
-        raise Invalid(f"a limit of {minutes:g} minutes is not possible", next="give more than 0")
-    if forever and until_empty:
-        raise Invalid("--forever and --until-empty exclude each other", next="choose one")
+    orders = _orders(command, agents, minutes, until_empty=until_empty, forever=forever)
     if (base or merge) and not worktree:
         raise Invalid("--base and --merge are about worktrees", next="add --worktree")
-    if not command:
-        choose(None, None, os.environ)  # without a model our agent would fail at every task
-    orders = Orders(checked_command(command, os.environ), agents, minutes, forever)
     board = config.open_board(location, config.find_actor(actor, os.environ, default="agent"), beats=True)
     if board.store.settings.is_person(board.actor.name):
         raise Invalid(f"{board.actor.name} is a person, and agents are none", next="name the agents: --as NAME")
@@ -68,3 +61,16 @@ def run(
         display.close()
         if notices:
             notices.close()
+
+
+def _orders(command: Sequence[str], agents: int, minutes: float, *, until_empty: bool, forever: bool) -> Orders:
+    """What the worker is to do, when it can be done. Raises Invalid."""
+    if not 1 <= agents <= MOST_AGENTS:
+        raise Invalid(f"{agents} agents are not possible", next=f"give 1 to {MOST_AGENTS}")
+    if not 0 < minutes < math.inf:
+        raise Invalid(f"a limit of {minutes:g} minutes is not possible", next="give more than 0")
+    if forever and until_empty:
+        raise Invalid("--forever and --until-empty exclude each other", next="choose one")
+    if not command:
+        choose(None, None, os.environ)  # without a model our agent would fail at every task
+    return Orders(checked_command(command, os.environ), agents, minutes, forever)

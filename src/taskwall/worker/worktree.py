@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import subprocess
+from itertools import chain, count
 
 from .. import config
 from ..core.errors import Invalid, Refused
@@ -109,10 +110,10 @@ class Forest:
         base, stem = self._commit(self._base), branch_stem(task.id)
         said = git(self.main, "for-each-ref", "--format=%(refname:lstrip=2)", f"refs/heads/task/{stem}-e*")
         earlier = re.findall(rf"^task/{re.escape(stem)}-e\d+(?:\.\d+)?$", said, re.MULTILINE)
-        for name in _names(f"{stem}-e{task.epoch}"):
-            path, branch = os.path.join(self.folder, name), f"task/{name}"
-            if branch not in earlier and not os.path.lexists(path):
-                break
+        first = f"{stem}-e{task.epoch}"  # there already where a board began anew
+        names = chain([first], (f"{first}.{number}" for number in count(2)))
+        places = ((os.path.join(self.folder, name), f"task/{name}") for name in names)
+        path, branch = next((p, b) for p, b in places if b not in earlier and not os.path.lexists(p))
         git(self.main, "worktree", "add", "--quiet", "-b", branch, path, base)
         return Tree(path, branch, base, tuple(earlier))
 
@@ -163,18 +164,10 @@ class Forest:
             with lock(os.path.join(self._local, "merge.lock"), deadline=SECONDS):
                 into = self._target()
                 self._try(tree)
+                message = f"Merge {tree.branch}: {task.subject}"
+                words = ("--quiet", "--no-ff", "--no-edit", "-m", message, f"refs/heads/{tree.branch}")
                 with self._undone():
-                    message = f"Merge {tree.branch}: {task.subject}"
-                    git(
-                        self.main,
-                        "merge",
-                        "--quiet",
-                        "--no-ff",
-                        "--no-edit",
-                        "-m",
-                        message,
-                        f"refs/heads/{tree.branch}",
-                    )
+                    git(self.main, "merge", *words)
         except (GitFailed, Refused) as error:
             return f", not merged: {error}"
         return f", merged into {into}"
@@ -185,6 +178,8 @@ class Forest:
             branch = git(self.main, "symbolic-ref", "--quiet", "--short", "HEAD")
         except GitFailed:
             raise GitFailed("the main worktree is on no branch") from None
+        if os.path.exists(git(self.main, "rev-parse", "--path-format=absolute", "--git-path", "MERGE_HEAD")):
+            raise GitFailed("somebody merges in the main worktree")  # taking ours back would take theirs back
         ours = [".", f":(exclude){config.FOLDER}"]
         if git(self.main, "status", "--porcelain", "--untracked-files=no", "--", *ours):
             raise GitFailed("the main worktree has uncommitted changes")
@@ -213,11 +208,3 @@ class Forest:
 def branch_stem(task_id: str) -> str:
     """The id as git lets a part of a branch's name be: dots neither first nor two in a row."""
     return re.sub(r"^\.|(?<=\.)\.", "_", task_id)
-
-
-def _names(first: str) -> Iterator[str]:
-    yield first
-    number = 2
-    while True:
-        yield f"{first}.{number}"
-        number += 1
