@@ -33,6 +33,7 @@ def test_a_worker_does_the_whole_plan_in_its_order_and_ends_with_0(site):
     assert "3 completed, 0 failed" in said and "Everything is finished (3 tasks)." in said
 
 
+@pytest.mark.slow
 def test_each_claim_is_a_session_of_its_own_that_the_agent_acts_in(site):
     for name in "abc":
         site.add(name)
@@ -43,7 +44,9 @@ def test_each_claim_is_a_session_of_its_own_that_the_agent_acts_in(site):
     assert {name: site.task(name)["result"] for name in "abc"} == {n: f"done by {s}" for n, s in sessions.items()}
 
 
-@pytest.mark.parametrize("lie", ["exit 0", "exit 3", "kill -9 $$", "echo 'I completed the task.'"])
+@pytest.mark.parametrize(
+    "lie", ["exit 0", *(pytest.param(way, marks=pytest.mark.slow) for way in ("exit 3", "kill -9 $$"))]
+)
 def test_an_agent_that_ends_without_completing_has_failed_an_attempt(site, lie):
     site.set("max_attempts = 1")
     site.add("a")
@@ -64,6 +67,7 @@ def test_a_task_that_fails_is_tried_three_times_and_then_left_to_a_person(site):
     assert [site.task("a")[key] for key in ("status", "attempts", "epoch")] == ["pending", 3, 3]
 
 
+@pytest.mark.slow
 def test_completing_without_the_product_is_refused_and_counts_as_failed(site):
     site.set("max_attempts = 1")
     site.add("a", "--product", "out/report.md")
@@ -109,6 +113,7 @@ def test_a_claim_that_was_taken_over_stops_its_agent_at_once_and_is_left_alone(s
     assert "notes" not in site.task("a") and site.task("a")["owner"] == "thief"
 
 
+@pytest.mark.slow
 def test_an_agent_that_was_superseded_cannot_complete(site):
     site.add("a")
     stubborn = "trap '' TERM\n" + HANG.replace("exec sleep 600", f"while [ ! -e go ]; do sleep 0.1; done\n{DONE}")
@@ -123,6 +128,7 @@ def test_an_agent_that_was_superseded_cannot_complete(site):
     assert site.task("a")["result"] == "by the thief"
 
 
+@pytest.mark.slow
 def test_what_an_agent_claimed_besides_is_given_back_with_its_end(site):
     site.add("a")
     site.add("b", "--for", "night")
@@ -142,6 +148,7 @@ def test_the_hooks_of_a_client_that_a_worker_started_leave_its_claim_to_the_work
     assert [path.stem for path in site.board_path.glob("*.json")] == ["a"]
 
 
+@pytest.mark.slow
 def test_a_worker_whose_output_nobody_reads_any_more_gives_everything_back(site):
     site.add("a")
     worker = site.start("--agents", 2, agent=HANG)
@@ -174,6 +181,7 @@ def test_a_failing_task_is_not_taken_again_before_others_that_are_ready(site):
     assert taken[0] == "bad" and taken.index("bad", 1) > 1 and taken.count("bad") == 3
 
 
+@pytest.mark.slow
 def test_people_do_not_lend_their_name_to_a_worker(site):
     site.add("a")
     for words in (["--as", "user"], ["--as", "human"]):
@@ -193,12 +201,14 @@ def test_the_prompt_is_one_argument_and_no_shell_reads_it(site):
     assert not (site.folder / "broken").exists() and "\x1b" not in log
 
 
+@pytest.mark.slow
 def test_without_a_placeholder_the_prompt_comes_on_standard_input(site):
     site.add("a", "-d", "x" * 60_000)
     site.work(agent=f"cat\n{DONE}")
     assert "`taskwall show a` has all of it" in site.log()
 
 
+@pytest.mark.slow
 def test_the_prompt_tells_of_blockers_notes_attempts_and_how_to_end(site):
     site.add("wire", "--product", "plan.svg")
     (site.folder / "plan.svg").touch()
@@ -225,6 +235,7 @@ def test_the_prompt_tells_of_blockers_notes_attempts_and_how_to_end(site):
         assert told in log
 
 
+@pytest.mark.slow
 def test_the_environment_names_board_actor_session_and_task(site):
     site.add("a")
     site.work("--as", "night", agent=f"env | grep ^TASKWALL_ | sort; pwd\n{DONE}")
@@ -249,6 +260,7 @@ def test_nothing_that_a_task_or_an_agent_says_steers_the_terminal(site):
 # Waiting and ending
 
 
+@pytest.mark.slow
 def test_it_waits_for_what_others_hold_and_goes_on_when_that_is_done(site):
     site.add("a")
     site.add("b", "-b", "a")
@@ -260,6 +272,7 @@ def test_it_waits_for_what_others_hold_and_goes_on_when_that_is_done(site):
     assert worker.returncode == 0 and site.task("b")["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_it_does_not_wait_for_a_person(site):
     site.add("a", "--for", "user")
     site.add("b", "-b", "a")
@@ -284,6 +297,7 @@ def test_forever_waits_for_new_work_and_is_woken_by_it(site):
     assert worker.wait(20) == 130
 
 
+@pytest.mark.slow
 def test_forever_says_who_must_act_and_waits(site):
     site.add("a", "--for", "user")
     worker = site.start("--forever")
@@ -292,7 +306,7 @@ def test_forever_says_who_must_act_and_waits(site):
     assert worker.wait(20) == 130
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_gives_everything_back_and_that_is_no_attempt(site, number):
     for name in "abc":
         site.add(name)
@@ -348,6 +362,7 @@ def test_the_lease_is_beaten_for_as_long_as_the_agent_works(site):
 # What it refuses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words, agent, told",
     [
@@ -367,6 +382,7 @@ def test_what_cannot_begin_is_refused_before_anything_is_claimed(site, words, ag
     assert site.task("a")["status"] == "pending" and not site.events("claim")
 
 
+@pytest.mark.slow
 def test_without_a_model_for_our_own_agent_nothing_begins(site):
     site.add("a")
     keys = {
@@ -377,6 +393,7 @@ def test_without_a_model_for_our_own_agent_nothing_begins(site):
     assert site.task("a")["status"] == "pending"
 
 
+@pytest.mark.slow
 def test_no_board_is_made_for_a_worker(site, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -384,6 +401,7 @@ def test_no_board_is_made_for_a_worker(site, tmp_path):
     assert list(elsewhere.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_board_that_cannot_be_written_is_said_at_the_start(site):
     site.add("a")
     (site.board_path / ".local" / "lock").unlink()
@@ -391,6 +409,7 @@ def test_a_board_that_cannot_be_written_is_said_at_the_start(site):
     assert "cannot be written" in site.work(status=4)
 
 
+@pytest.mark.slow
 def test_json_tells_what_became_of_each_claim(site):
     site.add("a")
     site.add("b", "--for", "user")

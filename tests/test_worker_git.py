@@ -9,6 +9,8 @@ import pytest
 from taskwall.worker.worktree import branch_stem
 from worker_process import DONE, site, until  # noqa: F401 - a fixture
 
+pytestmark = pytest.mark.slow
+
 COMMIT = 'echo "$TASKWALL_TASK" > "$TASKWALL_TASK.txt"\ngit add .\ngit commit -qm "work on $TASKWALL_TASK"\n'
 
 
@@ -131,7 +133,6 @@ def test_branches_begin_where_base_says(repo):
 # Merging
 
 
-@pytest.mark.slow
 def test_merge_brings_completed_work_into_the_main_worktree_before_dependents_begin(repo):
     repo.add("b", "-b", "a")
     slow = f"[ $TASKWALL_TASK = b ] && ls a.txt\n{COMMIT}{DONE}sleep 1\n"

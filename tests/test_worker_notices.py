@@ -12,6 +12,8 @@ from taskwall.core.errors import Invalid
 from taskwall.worker.notices import read_notify
 from worker_process import DONE, site, until  # noqa: F401 - a fixture
 
+pytestmark = pytest.mark.slow
+
 ASK = '[ "$TASKWALL_TASK" = ask ] && exec taskwall ask ask "red or blue?" --option red --option blue\n'
 
 
@@ -32,7 +34,6 @@ def configure(site, tmp_path, *lines):
     site.env |= {"XDG_CONFIG_HOME": str(tmp_path / "config")}
 
 
-@pytest.mark.slow
 def test_a_question_that_an_agent_asks_is_told_once_with_its_options(site, told):
     site.add("ask")
     site.add("behind", "-b", "ask")
@@ -45,7 +46,6 @@ def test_a_question_that_an_agent_asks_is_told_once_with_its_options(site, told)
     assert "red or blue?" in event["text"]
 
 
-@pytest.mark.slow
 def test_the_last_attempt_a_hold_and_the_end_are_told_and_an_ordinary_wait_is_not(site, told):
     site.set("max_attempts = 1")
     site.add("a")
@@ -63,7 +63,6 @@ def test_the_last_attempt_a_hold_and_the_end_are_told_and_an_ordinary_wait_is_no
     assert len(told()) == 3
 
 
-@pytest.mark.slow
 def test_what_waits_again_after_it_was_lifted_is_told_again(site, told):
     site.add("a")
     site.run("hold", "a", "stop")
@@ -90,7 +89,6 @@ def test_only_the_events_that_the_user_chose_are_told(site, tmp_path, told):
     assert [event["event"] for event in told()] == ["finished"]
 
 
-@pytest.mark.slow
 def test_a_webhook_is_posted_the_same(site, tmp_path):
     bodies = []
 

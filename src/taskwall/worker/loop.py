@@ -221,16 +221,22 @@ class Worker:
         """What `next` answers when no agent is at work, none can be put to work, and nobody else's work is awaited."""
         if self.attempts:
             return None
-        view, offer = self.board.store.read(), self.board.next()
-        if offer.rows or actionable(view, self.board.actor):
-            return None
-        if not self.orders.forever and not any(c.lease in (LIVE, BY_HAND) for c in self._others(view)):
-            return offer
-        if self.awaited != (lines := offer.waiting.lines()):
+        if not self.orders.forever and not self._awaits(self.board.store.read()):
+            with self.board.store.write() as sure:  # under the lock nobody is between a task's file and its claim
+                if not self._awaits(sure):
+                    return self.board.next()
+        offer = self.board.next()
+        lines = offer.waiting.lines() or ["nothing is open"]
+        if not offer.rows and lines != self.awaited:
             self.awaited = lines
-            for line in lines or ["nothing is open"]:
+            for line in lines:
                 self.display.say(f"idle: {line}")
         return None
+
+    def _awaits(self, view: View) -> bool:
+        """Whether there is something to take, now or after a pause, or somebody else at work."""
+        others = (claim.lease in (LIVE, BY_HAND) for claim in self._others(view))
+        return any(others) or bool(actionable(view, self.board.actor))
 
     def _others(self, view: View) -> list[Claim]:
         """The claims that other agents hold. People are not waited for."""
