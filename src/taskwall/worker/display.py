@@ -33,7 +33,7 @@ class Display:
     """Prints to `out`; on a terminal the agents at work stand below what was printed."""
 
     def __init__(self, out: TextIO) -> None:
-        self.terminal = out.isatty()
+        self.terminal = out.isatty() and os.environ.get("TERM") != "dumb"
         self._out = out
         self._live: Live | None = None
 
