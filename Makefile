@@ -32,6 +32,7 @@ conformance: $(READY)
 	tests/conformance/inspector $(VENV)/bin/taskwall
 	tests/conformance/validate_plugin.sh
 	$(PY) tests/conformance/claude_round_trip.py
+	$(PY) tests/conformance/claude_worker.py
 
 # BENCH=--quick: under two minutes; BENCH_SIZES="1000 10000": just these. Rivals come from npm and PyPI, outside CI.
 bench: $(READY)

@@ -28,7 +28,7 @@ LAYERS = [
     {"config", "registry", "render"},
     {"verbs", "envelope", "heartbeat", "glance"},
     {"agent", "interop"},
-    {"demo", "selftest"},
+    {"demo", "selftest", "worker"},
     {"faces"},
 ]
 """From the ground up: a module imports only what is named in a lower line, or its own package."""

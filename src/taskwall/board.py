@@ -133,9 +133,15 @@ class Board:
     # Claiming and its ends
 
     def claim(
-        self, name: str | None = None, *, ttl: float | None = None, steal: bool = False, reason: str = ""
+        self,
+        name: str | None = None,
+        *,
+        ttl: float | None = None,
+        steal: bool = False,
+        reason: str = "",
+        but: Collection[str] = (),
     ) -> Changed:
-        """Claim a task; without a name, the best one that this actor may start.
+        """Claim a task; without a name, the best one that this actor may start. but: ids that are not chosen.
 
         Raises NothingActionable, WaitingOnPerson or Unreadable when there is none.
         """
@@ -143,10 +149,11 @@ class Board:
         if name:
             return self._change(rules.claim, name, ttl=ttl, steal=steal, reason=reason)
         # Chosen before the lock and looked at again under it, so that others need not wait for the choice.
-        chosen = [task.id for task in islice(actionable(self.store.read(), self.actor), CANDIDATES)]
+        free = (task.id for task in actionable(self.store.read(), self.actor) if task.id not in but)
+        chosen = list(islice(free, CANDIDATES))
         with self.store.write() as txn:
             still = (t for i in chosen if (t := txn.get(i)) and is_actionable(txn, t, self.actor))
-            best = next(still, None) or next(actionable(txn, self.actor), None)
+            best = next(still, None) or next((t for t in actionable(txn, self.actor) if t.id not in but), None)
             if best is None:
                 raise _nothing(txn, self.actor)
             change = rules.claim(txn, self.actor, best, None, self._now(), ttl=ttl, anew=True)

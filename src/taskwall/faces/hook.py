@@ -47,6 +47,11 @@ class Call(Record):
     def board(self) -> Board:
         return config.open_board(self.location, self.actor)
 
+    @property
+    def is_driven(self) -> bool:
+        """Whether a worker started the client: it judges what became of the claim, and would take mirrored tasks."""
+        return bool(os.environ.get("TASKWALL_TASK"))
+
     def told(self, *names: str) -> str:
         """The first of these keys that holds text or a number."""
         values = (self.body.get(name) for name in names)
@@ -124,6 +129,8 @@ def _session_start(call: Call) -> dict[str, Any]:
 
 
 def _session_end(call: Call) -> None:
+    if call.is_driven:
+        return
     why = call.told("reason")
     reason = f"the session ended ({why})" if why else "the session ended"
     call.board.release_session(call.actor.session, reason=reason, agents=True)
@@ -149,7 +156,7 @@ _TOKEN = re.compile(r"token: ([\w.-]+#\d+)")
 def _task_created(call: Call) -> None:
     """A task of the client's own list is mirrored on the board, where others see it but do not take it."""
     subject = " ".join(call.told("task_subject").split())[:MAX_SUBJECT]
-    if subject and (key := _key(call)):
+    if subject and not call.is_driven and (key := _key(call)):
         description = call.told("task_description")[:MAX_DESCRIPTION]
         call.board.create([Draft(subject=subject, description=description, key=key, owner=call.actor.name)])
 

@@ -35,7 +35,10 @@ class Argument(Record):
 
 
 class Command(Record):
-    """One command of the synopsis. fixed: arguments that it always gives to its verb. empty: said of an empty list."""
+    """One command of the synopsis. fixed: arguments that it always gives to its verb. empty: said of an empty list.
+
+    tail: what all that stands behind `--` is for, word by word.
+    """
 
     name: str
     verb: str
@@ -43,6 +46,7 @@ class Command(Record):
     fixed: dict[str, Any] = {}
     doc: str = ""
     empty: str = ""
+    tail: str = ""
 
     @property
     def help(self) -> str:
@@ -85,6 +89,9 @@ METAVARS = {
     "prices": "IN/OUT",
     "task": "ID",
     "fallback": "MODEL",
+    "agents": "N",
+    "base": "COMMIT",
+    "minutes": "MINUTES",
     "id_glob": "GLOB",
     "products": "GLOB",
     "metadata": "KEY=VALUE",
@@ -403,6 +410,22 @@ COMMANDS = {
                 Argument("--prices", "prices", doc="what a million tokens cost: IN/OUT ($TASKWALL_PRICES)"),
             ),
             doc="Let an agent plan on the board and work it off.",
+        ),
+        Command(
+            "work",
+            "",
+            (
+                Argument("--agents", "agents", "int", "how many work at the same time"),
+                Argument("--timeout", "minutes", "float", "minutes that an agent may take for a task; 60 otherwise"),
+                Argument("--until-empty", "until_empty", "flag", "end when nothing is left to do, the default"),
+                Argument("--forever", "forever", "flag", "wait for new work until a signal ends it"),
+                Argument("--worktree", "worktree", "flag", "a git worktree and a branch task/ID-eN for each claim"),
+                Argument("--base", "base", doc="where those branches begin; HEAD of the main worktree otherwise"),
+                Argument("--merge", "merge", "flag", "merge what was completed into the main worktree's branch"),
+            ),
+            doc="Keep agents on the board until nothing is left to do: ours, or any command after --, such as "
+            "`-- claude -p {prompt}`; {task} is the id, and without {prompt} the prompt comes on standard input.",
+            tail="command",
         ),
         Command(
             "mcp",

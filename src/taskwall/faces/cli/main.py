@@ -53,7 +53,7 @@ def run() -> NoReturn:
 
 def main(argv: list[str]) -> int:
     """Run one command line and return its exit status."""
-    as_json = "--json" in argv
+    as_json = "--json" in _cut(argv)[0]
     try:
         name, rest = _split(argv)
         if name == "help":
@@ -63,11 +63,15 @@ def main(argv: list[str]) -> int:
         command = COMMANDS.get(name)
         if command is None:
             raise _no_command(name)
+        rest, tail = _cut(rest) if command.tail else (rest, [])
         parser = parser_of(command)
         if {"-h", "--help"} & {*rest}:
             parser.print_help()
             return 0
-        return _run(command, parser.parse_intermixed_args(rest))
+        args = parser.parse_intermixed_args(rest)
+        if command.tail:
+            setattr(args, command.tail, tail)
+        return _run(command, args)
     except Refused as error:
         if as_json:
             from ...envelope import dumps, refusal_envelope
@@ -141,6 +145,12 @@ def _split(argv: list[str]) -> tuple[str | None, list[str]]:
         else:
             return argv[at], argv[:at] + argv[at + 1 :]
     return None, argv
+
+
+def _cut(argv: list[str]) -> tuple[list[str], list[str]]:
+    """What stands before the first `--`, and what behind it."""
+    at = argv.index("--") if "--" in argv else len(argv)
+    return argv[:at], argv[at + 1 :]
 
 
 def _without_command(rest: list[str]) -> int:
@@ -280,6 +290,19 @@ def _agent(command: Command, args: Namespace) -> int:
     return run_agent(_located(args), actor=args.actor, **command.values(args))
 
 
+def _work(command: Command, args: Namespace) -> int:
+    from ...worker import run as run_worker
+    from ...worker.display import summary
+
+    values = command.values(args) | {"command": args.command}
+    worked = run_worker(_located(args), actor=args.actor, out=sys.stderr if args.json else sys.stdout, **values)
+    if args.json:
+        _print(worked, args)
+    else:
+        print(summary(worked))
+    return worked.exit
+
+
 def _trust(command: Command, args: Namespace) -> int:
     from .trusting import trust
 
@@ -405,6 +428,7 @@ _OWN: dict[str, Callable[[Command, Namespace], int]] = {
     "merge-driver": _merge_driver,
     "trust": _trust,
     "agent": _agent,
+    "work": _work,
     "mcp": _mcp,
     "prime": _prime,
     "hook": _hook,

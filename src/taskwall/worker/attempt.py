@@ -1,0 +1,133 @@
+"""One claim and the agent that works on it, from its start to what the board says in the end.
+
+The board alone judges: what an agent's process says of itself, its exit status above all, decides nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+
+from ..core.errors import Refused, Superseded
+from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS
+from ..core.rules import Edit
+from .outcome import FAILED, GONE, RELEASED, SUPERSEDED, Outcome
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..board import Board
+    from ..core.model import Actor, Task
+    from ..core.view import View
+    from ..heartbeat import Heartbeat
+    from .child import Child
+    from .worktree import Forest, Tree
+
+HELD = "held"
+LINGER = 60.0
+"""Seconds that an agent has for its last words, once it has completed or released its task."""
+MAX_LOG = 256 * 1024 * 1024
+"""Bytes of output at which an agent is ended."""
+
+
+def fate(view: View, task: Task, actor: Actor) -> str:
+    """What the board says of a claim, given the task as it was claimed: HELD while it stands."""
+    now = view.get(task.id)
+    if now is None or now.flaw:
+        return GONE
+    if now.epoch != task.epoch:
+        return SUPERSEDED
+    if now.status != IN_PROGRESS:
+        return now.status if now.closed else RELEASED
+    claim = view.current(now)
+    return HELD if claim is None or actor.holds(claim) else SUPERSEDED
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:  # somebody has tidied up
+        return 0
+
+
+class Attempt:
+    """An agent at work on a claim. board: in the claim's own session. limit: seconds that the agent may take."""
+
+    def __init__(
+        self,
+        board: Board,
+        task: Task,
+        child: Child,
+        heartbeat: Heartbeat,
+        *,
+        log: str,
+        limit: float,
+        tree: Tree | None = None,
+    ) -> None:
+        self.board, self.task, self.log, self.tree, self.limit = board, task, log, tree, limit
+        self._child, self._heartbeat = child, heartbeat
+        self._began = time.monotonic()
+        self._until = self._began + limit
+        self._stops = 0
+        self._why, self._kind = "", FAILED
+        heartbeat.start()
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been at work."""
+        return time.monotonic() - self._began
+
+    @property
+    def left(self) -> float:
+        """Seconds until its agent is ended for taking too long."""
+        return self._until - time.monotonic()
+
+    def stop(self, kind: str, why: str, *, hurry: bool = False) -> None:
+        """End its agent; the first reason counts. kind: what becomes of the claim. hurry: without a grace."""
+        if not self._stops:
+            self._kind, self._why, self._until = kind, why, math.inf
+        for _ in range(self._stops, 1 + hurry):
+            self._child.stop()
+            self._stops += 1
+
+    def tend(self, view: View | None) -> int | None:
+        """End the agent when its claim or its time is over; its exit status once it has ended."""
+        ended = self._child.exit()
+        if ended is not None:
+            return ended
+        now = fate(view, self.task, self.board.actor) if view else HELD
+        if now in (SUPERSEDED, GONE, CANCELLED):
+            self.stop(now, "")
+        elif now != HELD:
+            self._until = min(self._until, time.monotonic() + LINGER)
+        if self.left <= 0:
+            self.stop(FAILED, f"its agent was ended after {self.limit / 60:g} minutes")
+        elif _size(self.log) > MAX_LOG:
+            self.stop(FAILED, f"its agent was ended: it wrote more than {MAX_LOG} bytes")
+        return None
+
+    def close(self, status: int, forest: Forest | None) -> Outcome:
+        """Judge by the board what came of it, and give back what its session still holds. Raises nothing."""
+        self._heartbeat.stop()
+        log = os.path.relpath(self.log, self.board.root)
+        try:
+            view = self.board.store.read()
+            kind, now = fate(view, self.task, self.board.actor), view.get(self.task.id)
+            work = forest.close(self.tree, self.task, completed=kind == COMPLETED) if forest and self.tree else ""
+            told = (now.result or "") if now and kind == COMPLETED else ""
+            if kind == HELD:
+                kind, told = self._kind, self._why or f"its agent ended with exit status {status} without completing it"
+                reason = [f"{told}, after {self.seconds:.0f} s", f"log: {log}", work]
+                self.board.release(self.task.token, reason="; ".join(filter(None, reason)), failed=kind == FAILED)
+            elif work and kind not in (SUPERSEDED, GONE):
+                self.board.update(self.task.id, Edit(note=work))
+            self._give_back(view)
+        except (Refused, OSError) as error:
+            kind, told, work = SUPERSEDED if isinstance(error, Superseded) else GONE, str(error), ""
+        return Outcome(kind, self.task.id, self.task.subject, self.seconds, log, told, work)
+
+    def _give_back(self, view: View) -> None:
+        """Release what the agent claimed besides, itself or by sub-agents."""
+        actor, mine = self.board.actor, self.task.id
+        if any(t.status == IN_PROGRESS and t.id != mine and actor.holds(view.standing(t)) for t in view):
+            self.board.release_session(actor.session, reason=f"the agent on {mine} ended", agents=True)
