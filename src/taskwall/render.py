@@ -257,7 +257,8 @@ def after(answer: Listing | Offer) -> list[str]:
         way = f": list --after {safe(answer.rows[-1].task.id)} (with the same filters)" if shown else ""
         finished = [f"{answer.finished} finished"] if answer.finished else []
     else:
-        way, finished = f": taskwall next -n {min(total, PAGE)}" if shown < PAGE else "", []
+        most = PAGE if _plus(answer) else min(total, PAGE)
+        way, finished = f": taskwall next -n {most}" if shown < PAGE else "", []
     return ([f"… {answer.more}{_plus(answer)} more{way}"] if answer.more else []) + finished
 
 

@@ -129,5 +129,5 @@ class Attempt:
     def _give_back(self, view: View) -> None:
         """Release what the agent claimed besides, itself or by sub-agents."""
         actor, mine = self.board.actor, self.task.id
-        if any(t.status == IN_PROGRESS and t.id != mine and actor.holds(view.standing(t)) for t in view):
+        if any(task.id != mine for task in view.held_by(actor)):
             self.board.release_session(actor.session, reason=f"the agent on {mine} ended", agents=True)

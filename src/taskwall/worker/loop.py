@@ -9,7 +9,7 @@ from .. import config
 from ..agent.runs import fresh_run_id
 from ..board import Board
 from ..core.errors import Invalid, NothingActionable, Refused, Unreadable, WaitingOnPerson
-from ..core.model import BY_HAND, COMPLETED, IN_PROGRESS, LIVE
+from ..core.model import BY_HAND, COMPLETED, LIVE
 from ..core.record import Record
 from ..core.state import actionable
 from ..heartbeat import Heartbeat
@@ -236,12 +236,12 @@ class Worker:
     def _awaits(self, view: View) -> bool:
         """Whether there is something to take, now or after a pause, or somebody else at work."""
         others = (claim.lease in (LIVE, BY_HAND) for claim in self._others(view))
-        return any(others) or bool(actionable(view, self.board.actor))
+        return any(others) or any(True for _ in actionable(view, self.board.actor))
 
     def _others(self, view: View) -> list[Claim]:
         """The claims that other agents hold. People are not waited for."""
         ours = {attempt.board.actor.session for attempt in self.attempts.values()}
-        held = [task for task in view if task.status == IN_PROGRESS and not view.settings.is_person(task.owner)]
+        held = [task for task in view.in_progress() if not view.settings.is_person(task.owner)]
         return [claim for task in held if (claim := view.standing(task)) and claim.session not in ours]
 
     def _patience(self) -> float:

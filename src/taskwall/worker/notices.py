@@ -127,10 +127,10 @@ class Notices:
 
 def events(view: View) -> list[dict[str, Any]]:
     """What needs a person now. That a task waits for other tasks is none of it."""
-    found = [told for task in view if not task.closed and (told := _event(view, task))]
-    closed = [task.closed for task in view]
-    if closed and all(closed):
-        text = f"all {len(closed)} tasks are finished"
+    found = [told for task in view.by_age() if (told := _event(view, task))]
+    unfinished, total = view.counts()
+    if total and not unfinished:
+        text = f"all {total} tasks are finished"
         found.append({"event": "finished", "text": text, "reason": text})
     return found
 
