@@ -427,6 +427,7 @@ COMMANDS = {
             "`-- claude -p {prompt}`; {task} is the id, and without {prompt} the prompt comes on standard input.",
             tail="command",
         ),
+        Command("tui", "", doc="Show the live board in this terminal, and act on it. Needs `taskwall[tui]`."),
         Command(
             "mcp",
             "",

@@ -348,6 +348,12 @@ def _merge_driver(_: Command, args: Namespace) -> int:
     return run_driver(args.base, args.ours, args.theirs, args.path, args.size or "7")
 
 
+def _tui(_: Command, args: Namespace) -> int:
+    from ..tui import run as run_wall
+
+    return run_wall(_located(args), args.actor)
+
+
 def _mcp(_: Command, args: Namespace) -> int:
     from ..mcp import Server
 
@@ -429,6 +435,7 @@ _OWN: dict[str, Callable[[Command, Namespace], int]] = {
     "trust": _trust,
     "agent": _agent,
     "work": _work,
+    "tui": _tui,
     "mcp": _mcp,
     "prime": _prime,
     "hook": _hook,
