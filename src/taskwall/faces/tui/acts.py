@@ -42,6 +42,18 @@ class Act(Record):
     fixed: dict[str, Any] = {}
 
 
+class Question(Record):
+    """What a form says. choices: other ways to send it, and what each of them adds. task_id: the task it is about."""
+
+    title: str
+    about: str = ""
+    text: str = ""
+    fields: tuple[Field, ...] = ()
+    submit: str = ""
+    choices: tuple[tuple[str, dict[str, Any]], ...] = ()
+    task_id: str = ""
+
+
 PRIORITY = Field("priority", "priority", value="2")
 ACTS = {
     act.name: act
@@ -75,6 +87,7 @@ CREATE = Act(
         Field("owner"),
     ),
 )
+RELEASE_ALL = Act("session", "R", "release_task")
 CALLED = {"answer": "text", "blocker": "addBlockedBy", "blockers": "blockedBy"}
 """What the verbs call a field, where not like it."""
 
@@ -84,14 +97,21 @@ def offered(actions: Collection[str]) -> list[Act]:
     return [act for act in ACTS.values() if (act.needs or act.name) in actions]
 
 
-def asked(act: Act, row: Row, task: Task | None) -> tuple[Field, ...]:
-    """The fields of an act on this task. task: itself as it is stored, for an edit."""
+def question(sight: Sight, act: Act, row: Row, task: Task | None) -> Question:
+    """What is asked before an act on this task. task: itself as it is stored, for an edit."""
+    t = sight.t
+    title = t(f"ask.{act.name}", name=row.get("owner"))
+    fields = _as_it_is(task) if task else act.fields or ()
     if act.name == "answer":
-        required, options = bool(row.get("question")), tuple(row.get("options", ()))
-        return (Field("answer", required=required, options=options),)
-    if task is None:
-        return act.fields or ()
-    owner = (Field("owner", value=task.owner or ""),) if task.status == "pending" else ()
+        title = row.get("question") or row["subject"]
+        fields = (Field("answer", required=bool(row.get("question")), options=tuple(row.get("options", ()))),)
+    text = t(f"ask.{act.name}.text")
+    said = "" if text.startswith("ask.") else text
+    return Question(title, row["subject"], said, fields, t(f"act.{act.name}"), task_id=row["id"])
+
+
+def _as_it_is(task: Task) -> tuple[Field, ...]:
+    owner = (Field("owner", value=safe(task.owner or "")),) if task.status == "pending" else ()
     return (
         Field("subject", required=True, value=safe(task.subject)),
         Field("description", "text", value=safe(task.description, lines=True)),
@@ -99,6 +119,21 @@ def asked(act: Act, row: Row, task: Task | None) -> tuple[Field, ...]:
         Field("labels", value=safe(", ".join(task.labels))),
         *owner,
     )
+
+
+def about_dependents(sight: Sight, task_id: str, error: Refused) -> Question:
+    """What is asked when others wait for a task that is to be cancelled."""
+    t = sight.t
+    text = t("ask.dependents.text", names=sight.named(error.by))
+    choices = ((t("ask.drop"), {"drop_edges": True}), (t("ask.cascade"), {"cascade": True}))
+    return Question(t("ask.dependents"), sight.called(task_id), text, choices=choices, task_id=task_id)
+
+
+def about_session(sight: Sight, row: Row) -> Question:
+    """What is asked before all that the holder of a task holds is given back."""
+    t = sight.t
+    title = t("ask.session", name=row.get("owner"))
+    return Question(title, text=t("ask.session.text"), fields=(Field("reason"),), submit=t("agents.release"))
 
 
 def arguments(given: dict[str, Any]) -> dict[str, Any]:

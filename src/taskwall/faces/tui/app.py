@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.app import App
 from textual.binding import Binding
+from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen, Screen
+from textual.screen import ModalScreen
 from textual.widgets import ContentSwitcher, Input, Static
 
 from ... import (
@@ -19,36 +22,55 @@ from ... import (
 from ...core.actions import legal_actions
 from ...core.errors import Refused
 from ...render import safe
+from ...stores.base import Outdated
 from ..web.lanes import lanes
-from .acts import ACTS, CREATE, KEYS, arguments, asked, explained, offered, told
-from .detail import Told, detail
-from .dialogs import Form, Help, Menu, Question
+from .acts import (
+    ACTS,
+    CREATE,
+    KEYS,
+    RELEASE_ALL,
+    Question,
+    about_dependents,
+    about_session,
+    arguments,
+    explained,
+    offered,
+    question,
+    told,
+)
+from .detail import Told
+from .dialogs import Form, Help, Menu
 from .drawing import one_line
 from .items import Items
 from .live import follow
 from .sight import Sight
+from .task import TaskScreen
 from .themes import DARK, THEMES
 from .views import AgentsView, BoardView, GraphView, InboxView
 from .words import LANGUAGES, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, ClassVar
+    from typing import Any, ClassVar, TypeVar
 
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
     from ...board import Board
-    from ...results import Answer
+    from ...core.model import Task
     from ..web.rows import Look
     from .acts import Act
     from .sight import Row
+    from .views import View
+
+    Found = TypeVar("Found")
 
 TABS = ("board", "graph", "agents", "inbox")
 STAYS, STAYS_REFUSED = 6.0, 20.0
 """Seconds for which it is said what was done, and what was refused."""
 TICK = 5.0
 """Seconds between two looks at the clock, for ages and leases."""
+LONGEST_NAME = 20
 
 
 class Seen(Message):
@@ -59,42 +81,8 @@ class Seen(Message):
         self.look = look
 
 
-class TaskScreen(Screen[None]):
-    """One task, whole."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss"), Binding("left", "dismiss")]
-
-    def __init__(self, task_id: str) -> None:
-        super().__init__()
-        self.task_id = task_id
-        self._told: tuple[Sight, Told] | None = None
-        self.lines = Items(lambda line, _: [line])
-
-    def compose(self) -> ComposeResult:
-        yield Static(markup=False, classes="bar", id="head")
-        yield self.lines
-        yield Static(markup=False, id="said")
-        yield Static(markup=False, classes="bar", id="hint")
-
-    def on_mount(self) -> None:
-        """The lines have the keys."""
-        self.lines.focus()
-
-    def show(self, sight: Sight, told: Told) -> None:
-        """Show all that is known of it."""
-        self._told = sight, told
-        self.query_one("#head", Static).update(safe(f"‹ {sight.t('task.back')} (Esc) · {told.shown.row.task.id}"))
-        self.query_one("#hint", Static).update(sight.t("hint.task"))
-        self.on_resize()
-
-    def on_resize(self) -> None:
-        """Lines are broken anew."""
-        if self._told and self.lines.size.width:
-            self.lines.show(detail(*self._told, self.lines.size.width - 1))
-
-
 class Wall(App[None]):
-    """The board of `open_board`, which gives a board to one thread alone; called `name`, in this language."""
+    """The board of `open_board`, which opens it for one thread alone; called `name`, in this language."""
 
     CSS_PATH = "wall.tcss"
     ENABLE_COMMAND_PALETTE = False
@@ -104,25 +92,29 @@ class Wall(App[None]):
         Binding("full_stop", "menu"),
         Binding("slash", "search"),
         Binding("n", "new"),
+        Binding("R", "release_all"),
         Binding("left", "across(-1)"),
         Binding("right", "across(1)"),
         *(Binding(key, f"fold('{key}')") for key in ("plus", "minus", "0")),
         Binding("t", "turn"),
         Binding("l", "speak"),
-        Binding("escape", "back"),
+        Binding("escape", "leave"),
         Binding("question_mark", "help"),
         Binding("q,ctrl+c", "quit"),
     ]
 
-    def __init__(self, open_board: Callable[[], Board], name: str, language: str) -> None:
+    def __init__(
+        self, open_board: Callable[[], Board], name: str, language: str, clock: Callable[[], float] = time.time
+    ) -> None:
         super().__init__()
-        self._board_of, self._named, self._language = open_board, name, language
+        self._clock = clock
+        self._board_of, self._called, self._language = open_board, name, language
         self._actor = open_board().actor.name
         self._over = threading.Event()
-        self._trouble = ""
-        self._line = ""
-        self.sight = Sight({}, words_of(language))
-        self.views = {"board": BoardView(), "graph": GraphView(), "agents": AgentsView(), "inbox": InboxView()}
+        self._state = "loading"
+        self.sight = Sight({}, words_of(language), clock=clock)
+        self.board, self.graph, self.agents, self.inbox = BoardView(), GraphView(), AgentsView(), InboxView()
+        self.views: dict[str, View] = dict(zip(TABS, (self.board, self.graph, self.agents, self.inbox), strict=True))
         self.tab = "board"
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -138,12 +130,14 @@ class Wall(App[None]):
 
     def on_mount(self) -> None:
         """Begin to look at the board."""
+        self.title = safe(self._called)
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = THEMES[0].name
         self.query_one("#search").display = False
-        self.views["board"].take()
-        self.run_worker(lambda: follow(self._board_of, lambda seen: self.post_message(Seen(seen)), self._over), thread=True)
+        self.board.take()
+        self._head()
+        self.run_worker(self._follow, thread=True)
         self.set_interval(TICK, self._tick)
 
     def on_unmount(self) -> None:
@@ -152,77 +146,88 @@ class Wall(App[None]):
 
     # What is seen
 
-    def on_seen(self, event: Seen) -> None:
-        """The board has changed."""
-        self._line = "online"
-        if isinstance(event.look, Refused):
-            self._trouble = safe(f"{self.sight.t('trouble')}: {event.look.message}", lines=True)
-            self.say(f"{self._trouble}\n→ {safe(event.look.next)}", good=False)
-        else:
-            self._trouble = ""
-            self._see(event.look.rows)
+    def _follow(self) -> None:
+        follow(self._board_of, lambda look: self.post_message(Seen(look)), self._over, self._clock)
 
-    def _see(self, rows: dict[str, Row] | None = None, query: str | None = None) -> None:
+    def on_seen(self, event: Seen) -> None:
+        """The board has changed, or cannot be read."""
+        if isinstance(event.look, Refused):
+            self._state = "trouble"
+            self._head()
+            self.say(safe(f"{event.look.message}\n→ {event.look.next}", lines=True), good=False)
+        else:
+            self._state = "line.online"
+            self._see(rows=event.look.rows)
+
+    def _see(self, *, rows: dict[str, Row] | None = None, query: str | None = None) -> None:
         """Show other rows, or search for something else."""
         before = self.sight
-        self.sight = Sight(
-            before.rows if rows is None else rows, words_of(self._language), before.query if query is None else query
-        )
+        rows, query = before.rows if rows is None else rows, before.query if query is None else query
+        self.sight = Sight(rows, words_of(self._language), query, self._clock)
         self._show()
-        if rows is not None:
-            for screen in self._tasks():
+        for screen in self.screen_stack:
+            if isinstance(screen, TaskScreen):
                 self._load(screen)
 
     def _show(self) -> None:
         self.views[self.tab].show(self.sight)
         base = self.screen_stack[0]
-        base.query_one("#hint", Static).update(self.sight.t("hint.board"))
+        base.query_one("#hint", Static).update(self.sight.t(f"hint.{self.tab}"))
         base.query_one("#search", Input).placeholder = self.sight.t("head.search")
         self._head()
         if self.tab == "agents":
-            self.run_worker(self._lanes, thread=True, group="lanes", exclusive=True)
+            self.run_worker(self._lanes(), group="lanes", exclusive=True)
 
     def _head(self) -> None:
         t, waiting = self.sight.t, len(self.sight.inbox)
-        tabs = [f"{'[' if name == self.tab else ' '}{n} {t(f'nav.{name}')}" for n, name in enumerate(TABS, 1)]
-        tabs[-1] += f" {waiting}" if waiting else ""
-        closed = [tab + ("]" if name == self.tab else " ") for tab, name in zip(tabs, TABS, strict=True)]
-        state = f"✗ {t('trouble')}" if self._trouble else f"● {t('line.online')}" if self._line else t("loading")
-        who = f"{state} · {t('head.as', name=self._actor)}"
-        head = self.screen_stack[0].query_one("#head", Static)
-        head.update(one_line(f"{self._named}  {''.join(closed)}  {who}", self.size.width - 2))
+        parts: list[tuple[str, str]] = [(f"{one_line(self._called, LONGEST_NAME)} ", "bold")]
+        for n, name in enumerate(TABS, 1):
+            count = f" {waiting}" if name == "inbox" and waiting else ""
+            parts += [(" ", ""), (f" {n} {t(f'nav.{name}')}{count} ", "bold reverse" if name == self.tab else "")]
+        signs = {"loading": "…", "trouble": "✗", "line.online": "●"}
+        state = f"{signs[self._state]} {t(self._state)} · {one_line(t('head.as', name=self._actor), LONGEST_NAME)}"
+        gap = self.size.width - 2 - sum(cell_len(text) for text, _ in parts) - cell_len(state)
+        head = Content.assemble(*parts, " " * max(2, gap), (state, "$wall-soft"))
+        self.screen_stack[0].query_one("#head", Static).update(head)
+
+    def on_resize(self) -> None:
+        """The line above is as wide as the terminal."""
+        self._head()
 
     def _tick(self) -> None:
         """Ages and leases go on, though nothing changes."""
         for items in self.screen.query(Items):
             items.redraw()
 
-    def _lanes(self) -> None:
-        board = self._board_of()
-        found = lanes(board.store.events(), board.store.read())
-        self.call_from_thread(self.views["agents"].tell, found)
+    # What is asked of the board, in threads
 
-    def _tasks(self) -> list[TaskScreen]:
-        return [screen for screen in self.screen_stack if isinstance(screen, TaskScreen)]
+    async def _ask_board(self, job: Callable[[Board], Found]) -> Found | None:
+        """Do this with the board; None when it was refused, which is said."""
+
+        def answer() -> Found:
+            board = self._board_of()
+            try:
+                return job(board)
+            except Outdated:
+                return job(board)
+
+        try:
+            return await asyncio.to_thread(answer)
+        except Refused as error:
+            self.say(explained(self.sight, error), good=False)
+            return None
+
+    async def _lanes(self) -> None:
+        found = await self._ask_board(lambda board: lanes(board.store.events(), board.store.read()))
+        self.agents.tell(found or [])
 
     def _load(self, screen: TaskScreen) -> None:
         self.run_worker(self._loading(screen), group=f"task {id(screen)}", exclusive=True)
 
     async def _loading(self, screen: TaskScreen) -> None:
-        try:
-            told = await asyncio.to_thread(self._told, screen.task_id)
-        except Refused as error:
-            self.say(explained(self.sight, error), good=False)
-        else:
-            if screen.is_attached:
-                screen.show(self.sight, told)
-
-    def _told(self, task_id: str) -> Told:
-        board = self._board_of()
-        view = board.store.read()
-        task = view.find(task_id)
-        events = () if task.flaw else board.history(task_id).events
-        return Told(board.get(task_id), events, legal_actions(view, task, board.actor))
+        told = await self._ask_board(lambda board: _told(board, screen.task_id))
+        if told and screen.is_attached:
+            screen.show(self.sight, told)
 
     # What is said
 
@@ -233,12 +238,12 @@ class Wall(App[None]):
         said.update(text)
         said.set_class(not good, "refused")
         said.display = True
+        shown = said.visual
 
         def unsay() -> None:
             if said.is_attached and said.visual is shown:
                 said.display = False
 
-        shown = said.visual
         self.set_timer(STAYS if good else STAYS_REFUSED, unsay)
 
     # Acts
@@ -254,83 +259,56 @@ class Wall(App[None]):
             self.run_worker(self._acting(ACTS[name], row))
 
     async def _acting(self, act: Act, row: Row) -> None:
+        task_id, task = row["id"], None
         if act.fields is None:
-            if refused := await self._attempt(act, {"task_id": row["id"]}):
+            if refused := await self._attempt(act, {"task_id": task_id}):
                 self.say(refused, good=False)
             return
-        task = None
         if act.name == "edit":
-            try:
-                task = (await asyncio.to_thread(self._told, row["id"])).shown.row.task
-            except Refused as error:
-                self.say(explained(self.sight, error), good=False)
-                return
-        t = self.sight.t
-        title = row.get("question") or row["subject"] if act.name == "answer" else t(f"ask.{act.name}", name=row.get("owner"))
-        text = t(f"ask.{act.name}.text")
-        self._ask(
-            act,
-            Question(
-                title,
-                row["subject"],
-                "" if text.startswith("ask.") else text,
-                asked(act, row, task),
-                t(f"act.{act.name}"),
-                task_id=row["id"],
-            ),
-        )
+            task = await self._ask_board(lambda board: _task(board, task_id))
+        if task or act.name != "edit":
+            self._ask(act, question(self.sight, act, row, task), {"task_id": task_id})
 
-    def _ask(self, act: Act, question: Question) -> None:
-        about = {"task_id": question.task_id} if question.task_id else {}
-
+    def _ask(self, act: Act, asked: Question, about: dict[str, Any]) -> None:
         async def send(given: dict[str, Any]) -> str:
-            if act.name == "edit" and not given:
-                return ""
-            return await self._attempt(act, about | arguments(given))
+            # An edit that changes nothing is none.
+            return await self._attempt(act, about | arguments(given)) if given or act.name != "edit" else ""
 
-        self.push_screen(Form(self.sight, question, send))
+        self.push_screen(Form(self.sight, asked, send))
 
     async def _attempt(self, act: Act, args: dict[str, Any]) -> str:
         """Call the verb of an act in a thread: why it was refused, nothing when it was done."""
         try:
-            answer = await asyncio.to_thread(self._call, act.verb, act.fixed | args)
+            answer = await asyncio.to_thread(lambda: registry.call(self._board_of(), act.verb, act.fixed | args))
         except Refused as error:
-            if error.code == "open_dependents":
-                self._ask_about_dependents(act, args, error)
-                return ""
-            return explained(self.sight, error)
+            if error.code != "open_dependents":
+                return explained(self.sight, error)
+            self._ask(act, about_dependents(self.sight, args["task_id"], error), {"task_id": args["task_id"]})
+            return ""
         self.say(told(self.sight, answer))
         return ""
-
-    def _call(self, verb: str, args: dict[str, Any]) -> Answer:
-        return registry.call(self._board_of(), verb, args)
-
-    def _ask_about_dependents(self, act: Act, args: dict[str, Any], error: Refused) -> None:
-        t = self.sight.t
-        text = t("ask.dependents.text", names=self.sight.named(error.by))
-        choices = ((t("ask.drop"), {"drop_edges": True}), (t("ask.cascade"), {"cascade": True}))
-        about = self.sight.called(args["task_id"])
-        self._ask(act, Question(t("ask.dependents"), about, text, choices=choices, task_id=args["task_id"]))
 
     def action_new(self) -> None:
         """Ask for a new task."""
         t = self.sight.t
-        self._ask(CREATE, Question(t("ask.new"), fields=CREATE.fields or (), submit=t("head.new")))
+        self._ask(CREATE, Question(t("ask.new"), fields=CREATE.fields or (), submit=t("head.new")), {})
+
+    def action_release_all(self) -> None:
+        """Ask before all that the holder of the chosen task holds is given back."""
+        row = self.sight.rows.get(self.chosen, {})
+        if self.tab == "agents" and "claim" in row:
+            self._ask(RELEASE_ALL, about_session(self.sight, row), {"session": row["claim"]["session"]})
 
     def action_menu(self) -> None:
         """Offer what is legal now."""
-        if self.chosen in self.sight.rows:
-            self.run_worker(self._offering(self.chosen))
+        if row := self.sight.rows.get(self.chosen):
+            self.run_worker(self._offering(row))
 
-    async def _offering(self, task_id: str) -> None:
-        try:
-            actions = (await asyncio.to_thread(self._told, task_id)).actions
-        except Refused as error:
-            self.say(explained(self.sight, error), good=False)
-            return
-        menu = Menu(self.sight.t, self.sight.called(task_id), offered(actions))
-        if name := await self.push_screen_wait(menu):
-            await self._acting(ACTS[name], self.sight.rows[task_id])
+    async def _offering(self, row: Row) -> None:
+        if told := await self._ask_board(lambda board: _told(board, row["id"])):
+            name = await self.push_screen_wait(Menu(self.sight.t, row["subject"], offered(told.actions)))
+            if name:
+                await self._acting(ACTS[name], self.sight.rows.get(row["id"], row))
 
     # Going around
 
@@ -353,12 +331,12 @@ class Wall(App[None]):
     def action_across(self, step: int) -> None:
         """To the column beside."""
         if self.tab == "board":
-            self.views["board"].across(step)
+            self.board.across(step)
 
     def action_fold(self, how: str) -> None:
         """Fold or unfold the tree."""
         if self.tab == "graph" and not isinstance(self.screen, TaskScreen):
-            self.views["graph"].fold(how)
+            self.graph.fold(how)
 
     def action_search(self) -> None:
         """Search the tasks."""
@@ -377,9 +355,9 @@ class Wall(App[None]):
         if event.input.id == "search":
             self.views[self.tab].take()
 
-    def action_back(self) -> None:
+    def action_leave(self) -> None:
         """Leave the search."""
-        search = self.query_one("#search", Input)
+        search = self.screen_stack[0].query_one("#search", Input)
         search.value = ""
         search.display = False
         self.views[self.tab].take()
@@ -391,8 +369,20 @@ class Wall(App[None]):
     def action_speak(self) -> None:
         """The other language."""
         self._language = next(name for name in LANGUAGES if name != self._language)
-        self._see(self.sight.rows)
+        self._see()
 
     def action_help(self) -> None:
         """The keys."""
         self.push_screen(Help(self.sight.t))
+
+
+def _told(board: Board, task_id: str) -> Told:
+    view = board.store.read()
+    task = view.find(task_id)
+    # An unreadable file has no history.
+    events = () if task.flaw else board.history(task_id).events
+    return Told(board.get(task_id), events, legal_actions(view, task, board.actor))
+
+
+def _task(board: Board, task_id: str) -> Task:
+    return board.store.read().find(task_id)

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from ...core.record import Record
 from .acts import offered
-from .drawing import MARKS, _lease, named, one_line, wrapped
+from .drawing import MARKS, lease_bar, named, one_line, wrapped
 from .sight import seconds
 from .words import span
 
@@ -55,15 +55,13 @@ def _head(sight: Sight, told: Told, width: int) -> Iterator[Item]:
     task = row.task
     for line in wrapped(task.subject, width):
         yield "", ((line, "strong"),)
-    lease = _lease(sight, sight.rows.get(task.id, {}))
+    lease = lease_bar(sight, sight.rows.get(task.id, {}))
     parts: list[Part] = [(f"{MARKS[row.state]} {t(f'state.{row.state}')}", row.state)]
     parts += [(text, kind) for text, kind in ((task.owner, ""), (lease, row.state), (task.id, "soft")) if text]
     parts += [(f"#{label}", "soft") for label in task.labels]
-    for line in _flowed(parts, width):
-        yield "", line
+    yield from (("", line) for line in _flowed(parts, width))
     acts = [(f"{act.key or '.'} {t(f'act.{act.name}')}", "accent") for act in offered(told.actions)]
-    for line in _flowed(acts or [(t("act.none"), "soft")], width):
-        yield "", line
+    yield from (("", line) for line in _flowed(acts or [(t("act.none"), "soft")], width))
 
 
 def _flowed(parts: Iterable[Part], width: int) -> list[Line]:
@@ -129,7 +127,9 @@ def _proof(sight: Sight, told: Told, width: int) -> Iterator[Item]:
     sizes, ran = task.evidence.get("products"), task.evidence.get("checks")
     sizes = sizes if isinstance(sizes, dict) else {}
     found = {one.get("command"): one for one in ran or () if isinstance(one, dict)} if isinstance(ran, list) else {}
-    products = [f"{p}  {t('evidence.bytes', n=sizes[p]) if p in sizes else t('task.unverified')}" for p in task.products]
+    products = [
+        f"{p}  {t('evidence.bytes', n=sizes[p]) if p in sizes else t('task.unverified')}" for p in task.products
+    ]
     checks = []
     for command in task.checks:
         one = found.get(command)
@@ -147,7 +147,9 @@ def _event(sight: Sight, event: dict[str, Any]) -> str:
     verb = str(event.get("verb"))
     words = sight.t(f"event.{verb}")
     reason = f": {event['reason']}" if event.get("reason") else ""
-    return f"{_ago(sight, str(event.get('at')))}  {event.get('by')}  {verb if words == f'event.{verb}' else words}{reason}"
+    return (
+        f"{_ago(sight, str(event.get('at')))}  {event.get('by')}  {verb if words == f'event.{verb}' else words}{reason}"
+    )
 
 
 def _ago(sight: Sight, stamp: str | None) -> str:

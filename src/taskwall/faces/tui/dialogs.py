@@ -10,7 +10,6 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Button, Checkbox, Input, Select, Static, TextArea
 
-from ...core.record import Record
 from ...render import safe
 from .acts import KEYS
 from .drawing import named
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
     from textual.widget import Widget
 
-    from .acts import Act, Field
+    from .acts import Act, Field, Question
     from .words import Words
 
     Send = Callable[[dict[str, Any]], Awaitable[str]]
@@ -34,18 +33,6 @@ if TYPE_CHECKING:
 
 MOST_FOUND = 6
 """How many tasks a search in a form offers."""
-
-
-class Question(Record):
-    """What a form says. choices: other ways to send it, and what each of them adds. gone: the field's own id."""
-
-    title: str
-    about: str = ""
-    text: str = ""
-    fields: tuple[Field, ...] = ()
-    submit: str = ""
-    choices: tuple[tuple[str, dict[str, Any]], ...] = ()
-    task_id: str = ""
 
 
 class Form(ModalScreen[None]):
@@ -234,6 +221,7 @@ HELP = (
     ("/", "search"),
     ("n", "new"),
     ("+ - 0", "fold"),
+    ("R", "all"),
     ("t l", "look"),
     ("Ctrl+S", "send"),
     ("Esc", "back"),

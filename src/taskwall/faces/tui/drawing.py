@@ -11,8 +11,6 @@ from .words import span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from .sight import Branch, Row, Sight
 
     Part = tuple[str, str]
@@ -42,7 +40,7 @@ DEEPEST = 12
 
 
 def wrapped(text: str, width: int, most: int = 0) -> list[str]:
-    """Safe text in lines of so many columns, broken at blanks where there are some. most: how many, with an ellipsis."""
+    """Safe text in lines of so many columns, broken at blanks where it can be. most: how many, with an ellipsis."""
     lines: list[str] = []
     for paragraph in safe(text, lines=True).expandtabs(4).split("\n"):
         lines += _broken(paragraph, max(2, width))
@@ -103,20 +101,20 @@ def _facts(sight: Sight, row: Row) -> list[Part]:
     if state in ("stale", "held", "broken", "cancelled"):
         parts.append((t(f"state.{state}"), state))
     if state in ("in_progress", "stale", "completed") and row.get("owner"):
-        parts.append((row["owner"], state))
+        parts.append((str(row["owner"]), state))
     elif row.get("reserved"):
         parts.append((t("card.for", name=row["reserved"]), "soft"))
     if state == "blocked":
         parts.append((f"{total - len(row.get('waits', ()))}/{total}", state))
-    if lease := _lease(sight, row):
-        parts.append((lease, state))
+    if bar := lease_bar(sight, row):
+        parts.append((bar, state))
     if row.get("frees"):
         parts.append((f"↳{row['frees']}", "accent"))
     parts += [(age, "soft")] if (age := _age(sight, row)) else []
     return parts + [(f"#{label}", "soft") for label in row.get("labels", ())]
 
 
-def _lease(sight: Sight, row: Row) -> str:
+def lease_bar(sight: Sight, row: Row) -> str:
     """How much of a lease is left, as a bar; nothing where there is none."""
     claim = row.get("claim", {})
     if not claim.get("until"):
@@ -146,7 +144,7 @@ def branch(sight: Sight, one: Branch, width: int) -> list[Line]:
     t, row = sight.t, one.row
     deep = f"{one.depth} " if one.depth > DEEPEST else ""
     guide = "  " * (min(one.depth, DEEPEST) - 1) + "└ " + deep if one.depth else ""
-    path = ("┃ ", "accent") if row["id"] in sight.critical else ("  ", "")
+    path = ("┃ ", "accent") if row["id"] in sight.critical and not one.again else ("  ", "")
     parts: list[Part] = []
     if one.again:
         parts.append((f"({t('graph.above')})", "soft"))

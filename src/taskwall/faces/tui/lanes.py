@@ -6,7 +6,7 @@ from functools import partial
 
 from rich.cells import set_cell_size
 
-from .drawing import _lease, fitted, named, one_line
+from .drawing import fitted, lease_bar, named, one_line
 from .sight import seconds
 from .words import span
 
@@ -42,11 +42,12 @@ def session_lines(sight: Sight, rows: list[Row]) -> list[Item]:
 
 def _session(sight: Sight, rows: list[Row], width: int) -> Line:
     t, claim = sight.t, rows[0].get("claim", {})
-    lease = claim.get("lease", "by hand")
-    parts: list[Part] = [(str(rows[0].get("owner") or "?"), "strong"), (t(f"agents.{lease}"), _tone(lease))]
-    if claim.get("session") not in (None, rows[0].get("owner")):
+    lease, owner = claim.get("lease", "by hand"), rows[0].get("owner")
+    parts: list[Part] = [(str(owner or "?"), "strong"), (t(f"agents.{lease}"), _tone(lease))]
+    if claim and claim["session"] != owner:
         parts.append((t("agents.session", name=claim["session"]), "soft"))
-    beats = [row["claim"]["until"] / 1000 - 60 * row["claim"]["ttl"] for row in rows if row["claim"].get("until")] if claim else []
+    kept_up = [row["claim"] for row in rows if row.get("claim", {}).get("until")]
+    beats = [claim["until"] / 1000 - 60 * claim["ttl"] for claim in kept_up]
     since = seconds(claim.get("since"))
     if beats:
         parts.append((t("agents.beat", time=span(t, sight.clock() - max(beats))), "soft"))
@@ -61,9 +62,9 @@ def _tone(lease: str) -> str:
 
 def _held(sight: Sight, row: Row, width: int) -> Line:
     t, claim = sight.t, row.get("claim", {})
-    until = claim.get("until")
-    told = t("lease.live", time=span(t, until / 1000 - sight.clock())) if until else t(f"lease.{claim.get('lease', 'by hand')}")
-    bar: list[Part] = [(_lease(sight, row), row["state"])] if until else []
+    until, lease = claim.get("until"), claim.get("lease", "by hand")
+    told = t("lease.live", time=span(t, until / 1000 - sight.clock())) if until else t(f"lease.{lease}")
+    bar: list[Part] = [(lease_bar(sight, row), row["state"])] if until else []
     return (("  ", ""), *named(row, row["id"], width - 2, [*bar, (told, "soft")]))
 
 
@@ -72,11 +73,15 @@ def lane_lines(sight: Sight, lanes: list[dict[str, Any]]) -> list[Item]:
     t, now = sight.t, sight.clock()
     since = now - 3600 * HOURS
     shown = [lane for lane in lanes if any(_end(one, now) >= since for one in lane["spans"])]
-    blank: Item = ("", lambda width: ())
-    head: Item = ("", lambda width: ((t("agents.lanes"), "strong"), (f"  {span(t, 3600 * HOURS)}", "soft")))
+    head = _fixed((t("agents.lanes"), "strong"), (f"  {span(t, 3600 * HOURS)}", "soft"))
     if not shown:
-        return [blank, head, ("", lambda width: ((t("agents.nolanes"), "soft"),))]
-    return [blank, head, *(("", partial(_lane, lane, since, now)) for lane in shown), ("", partial(_legend, sight))]
+        return [_fixed(), head, _fixed((t("agents.nolanes"), "soft"))]
+    drawn: list[Item] = [("", partial(_lane, lane, since, now)) for lane in shown]
+    return [_fixed(), head, *drawn, ("", partial(_legend, sight))]
+
+
+def _fixed(*parts: Part) -> Item:
+    return "", lambda _: parts
 
 
 def _end(one: dict[str, Any], now: float) -> float:
@@ -99,4 +104,7 @@ def _lane(lane: dict[str, Any], since: float, now: float, width: int) -> Line:
 
 def _legend(sight: Sight, width: int) -> Line:
     shades = ((ENDS[end], sight.t(f"end.{end}")) for end in ("open", "done", "released", "expired", "stolen"))
-    return ((" " * (NAME + 1), ""), *fitted([(f"{sign} {words}", kind) for (sign, kind), words in shades], width - NAME - 1))
+    return (
+        (" " * (NAME + 1), ""),
+        *fitted([(f"{sign} {words}", kind) for (sign, kind), words in shades], width - NAME - 1),
+    )

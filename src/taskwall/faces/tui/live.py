@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from ...core.errors import Refused
 from ...core.model import LIVE
 from ...stores.base import Outdated
@@ -20,13 +18,18 @@ LONGEST_WAIT, TRY_AGAIN = 60.0, 2.0
 """Seconds between two looks when nothing changes; when the board could not be read."""
 
 
-def follow(open_board: Callable[[], Board], tell: Callable[[Look | Refused], object], over: threading.Event) -> None:
+def follow(
+    open_board: Callable[[], Board],
+    tell: Callable[[Look | Refused], object],
+    over: threading.Event,
+    clock: Callable[[], float],
+) -> None:
     """Tell how the board looks, at once and after each change, or why it cannot be read, until it is over."""
     seen: Look | None = None
     board = open_board()
     watch = board.store.watch()
     while not over.is_set():
-        now = time.time_ns() // 1_000_000
+        now = int(1000 * clock())
         try:
             latest = look(board.store.read(), board.actor, now, seen or Look())
         except Outdated:

@@ -102,24 +102,25 @@ class Sight:
         chosen = {row["id"] for row in opened}
         first = [row for row in opened if not chosen.intersection(row.get("waits", ()))]
         seen: set[str] = set()
+        hidden: set[str] = set()
         # Members of a ring stand below nobody: whoever was not reached yet begins a tree of its own.
         for root in (*first, *opened):
-            todo = [(root, 0)] if root["id"] not in seen else []
+            todo = [(root, 0)] if root["id"] not in seen and root["id"] not in hidden else []
             while todo:
                 row, depth = todo.pop()
                 task_id = row["id"]
-                below = [self.rows[i] for i in self.behind.get(task_id, ()) if i in chosen]
                 if task_id in seen:
-                    yield Branch(row, depth, again=bool(below))
+                    yield Branch(row, depth, again=True)
                     continue
                 seen.add(task_id)
-                yield Branch(row, depth, folded=self._hide(task_id, seen) if task_id in folded else 0)
-                todo += [] if task_id in folded else [(row, depth + 1) for row in reversed(below)]
-
-    def _hide(self, task_id: str, seen: set[str]) -> int:
-        hidden = _reached(task_id, lambda i: self.behind.get(i, [])) - seen
-        seen |= hidden
-        return len(hidden)
+                below = [self.rows[i] for i in self.behind.get(task_id, ()) if i in chosen]
+                if below and task_id in folded:
+                    under = _reached(task_id, lambda i: self.behind.get(i, []))
+                    hidden |= under
+                    yield Branch(row, depth, folded=len(under))
+                    continue
+                yield Branch(row, depth)
+                todo += [(row, depth + 1) for row in reversed(below)]
 
     @cached_property
     def critical(self) -> frozenset[str]:

@@ -6,7 +6,21 @@ from textual.theme import Theme
 
 
 def _theme(name: str, *, dark: bool, colours: str) -> Theme:
-    names = ("paper", "card", "sunk", "ink", "soft", "accent", "ready", "active", "person", "blocked", "stale", "done", "danger")
+    names = (
+        "paper",
+        "card",
+        "sunk",
+        "ink",
+        "soft",
+        "accent",
+        "ready",
+        "active",
+        "person",
+        "blocked",
+        "stale",
+        "done",
+        "danger",
+    )
     found = dict(zip(names, colours.split(), strict=True))
     return Theme(
         name,

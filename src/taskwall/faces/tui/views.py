@@ -139,7 +139,7 @@ class ListView(View):
 
     def __init__(self, name: str, pitch: int = 1) -> None:
         super().__init__(id=name)
-        self.list = Items(lambda item, width: self.draw(item, width), pitch)
+        self.list = Items(self.draw, pitch)
         self.words = Static(markup=False, classes="words")
 
     def compose(self) -> ComposeResult:
@@ -226,7 +226,7 @@ class InboxView(ListView):
         self.sight = sight
         t, mine = sight.t, sight.inbox
         others = [row for row in sight.columns["person"] if not row.get("you")]
-        head = f"{t('inbox.title')} {len(mine)} · {t('inbox.press')}" if mine else t("inbox.empty")
+        head = f"{t('inbox.title')} {len(mine)}" if mine else t("inbox.empty")
         self.words.update(head + (f" · {t('inbox.others')} {len(others)}" if others else ""))
         self.list.show([(row["id"], row) for row in (*mine, *others)])
 
