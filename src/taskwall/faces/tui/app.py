@@ -183,7 +183,10 @@ class Wall(App[None]):
         parts: list[tuple[str, str]] = [(f"{one_line(self._called, LONGEST_NAME)} ", "bold")]
         for n, name in enumerate(TABS, 1):
             count = f" {waiting}" if name == "inbox" and waiting else ""
-            parts += [(" ", ""), (f" {n} {t(f'nav.{name}')}{count} ", "bold reverse" if name == self.tab else "")]
+            parts += [
+                (" ", ""),
+                (f" {n} {t(f'nav.{name}')}{count} ", "bold $wall-paper on $wall-accent" if name == self.tab else ""),
+            ]
         signs = {"loading": "…", "trouble": "✗", "line.online": "●"}
         state = f"{signs[self._state]} {t(self._state)} · {one_line(t('head.as', name=self._actor), LONGEST_NAME)}"
         gap = self.size.width - 2 - sum(cell_len(text) for text, _ in parts) - cell_len(state)

@@ -85,11 +85,12 @@ def fitted(parts: list[Part], width: int) -> Line:
 def card(sight: Sight, row: Row, width: int) -> list[Line]:
     """A task on the board: its subject in two lines, and the facts; the fourth line parts it from the next card."""
     bar: Part = ("▌", row["state"])
-    quiet = "soft" if row["state"] in CLOSED else "strong"
+    loud = "soft" if row["state"] in CLOSED else "strong"
     lines = wrapped(str(row["subject"]).replace("\n", " "), width - 2, most=2)
-    facts = fitted(_facts(sight, row), width - 2)
-    drawn: list[Line] = [(bar, (" " + line, quiet)) for line in lines]
-    return [*drawn, (bar, (" ", ""), *facts), *([(bar,)] if len(lines) == 1 else [])]
+    reason = one_line(why(sight, row), width - 2) if len(lines) == 1 else ""
+    inner: list[Line] = [((line, loud),) for line in lines]
+    inner += [fitted(_facts(sight, row), width - 2), *([((reason, "soft"),)] if len(lines) == 1 else [])]
+    return [(bar, (" ", ""), *line) for line in inner]
 
 
 def _facts(sight: Sight, row: Row) -> list[Part]:
@@ -145,13 +146,12 @@ def branch(sight: Sight, one: Branch, width: int) -> list[Line]:
     deep = f"{one.depth} " if one.depth > DEEPEST else ""
     guide = "  " * (min(one.depth, DEEPEST) - 1) + "└ " + deep if one.depth else ""
     path = ("┃ ", "accent") if row["id"] in sight.critical and not one.again else ("  ", "")
-    parts: list[Part] = []
     if one.again:
-        parts.append((f"({t('graph.above')})", "soft"))
-    if one.folded:
-        parts.append((f"+ {t('graph.folded', n=one.folded)}", "accent"))
-    parts.append((t(f"state.{row['state']}"), row["state"]))
-    parts += _facts(sight, row | {"state": "in_progress", "labels": ()} if row["state"] == "in_progress" else row)[:2]
+        parts: list[Part] = [(f"({t('graph.above')})", "soft")]
+    else:
+        said: Part = (t(f"state.{row['state']}"), row["state"])
+        folded = [(f"+ {t('graph.folded', n=one.folded)}", "accent")] if one.folded else []
+        parts = [*folded, said, *(part for part in _facts(sight, row)[:3] if part != said)]
     return [(path, (guide, "soft"), *named(row, row["id"], width - 2 - cell_len(guide), parts))]
 
 

@@ -55,13 +55,18 @@ class Items(ScrollView, can_focus=True):
         super().__init__(**more)
         self._draw, self._pitch = draw, pitch
         self._items: Sequence[Item] = ()
-        self._drawn: dict[int, Sequence[Line]] = {}
+        self._drawn: dict[tuple[int, int], Sequence[Line]] = {}
         self._at = 0
 
     @property
     def chosen(self) -> str:
         """The id of the task under the cursor; empty where there is none."""
         return self._items[self._at][0] if self._items else ""
+
+    @property
+    def columns(self) -> int:
+        """How wide a line is, beside a scrollbar where there is one."""
+        return self.scrollable_content_region.width
 
     def show(self, items: Sequence[Item]) -> None:
         """Show these items; the cursor stays on its task, wherever that went."""
@@ -87,15 +92,16 @@ class Items(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One line on the screen."""
-        width, base = self.size.width, self.rich_style
+        width, base = self.columns, self.rich_style
         at, line = divmod(y + round(self.scroll_offset.y), self._pitch)
         if at >= len(self._items):
             return Strip.blank(width, base)
-        if at not in self._drawn:
-            self._drawn[at] = self._draw(self._items[at][1], width)
+        if (at, width) not in self._drawn:
+            self._drawn[at, width] = self._draw(self._items[at][1], width)
+        lines = self._drawn[at, width]
         if at == self._at and self.has_focus and line < max(1, self._pitch - 1):
             base += self._style("cursor")
-        parts = self._drawn[at][line] if line < len(self._drawn[at]) else ()
+        parts = lines[line] if line < len(lines) else ()
         strip = Strip([Segment(text, base + self._style(kind) if kind else base) for text, kind in parts])
         return strip.adjust_cell_length(width, base)
 

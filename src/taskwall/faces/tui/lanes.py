@@ -37,7 +37,8 @@ ENDS = {
 
 def session_lines(sight: Sight, rows: list[Row]) -> list[Item]:
     """A session by its tasks: who it is and whether it lives, then a line for each task that it holds."""
-    return [("", partial(_session, sight, rows)), *((row["id"], partial(_held, sight, row)) for row in rows)]
+    first: Item = (rows[0]["id"], partial(_session, sight, rows))
+    return [first, *((row["id"], partial(_held, sight, row)) for row in rows)]
 
 
 def _session(sight: Sight, rows: list[Row], width: int) -> Line:

@@ -8,7 +8,6 @@ from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Static
 
-from ...render import safe
 from .detail import detail
 from .items import Items
 
@@ -46,11 +45,11 @@ class TaskScreen(Screen[None]):
     def show(self, sight: Sight, told: Told) -> None:
         """Show all that is known of it."""
         self._told = sight, told
-        self.query_one("#head", Static).update(safe(f"‹ {sight.t('task.back')} (Esc) · {told.shown.row.task.id}"))
+        self.query_one("#head", Static).update(f"‹ {sight.t('task.back')} (Esc)")
         self.query_one("#hint", Static).update(sight.t("hint.task"))
         self.on_resize()
 
     def on_resize(self) -> None:
         """Lines are broken anew."""
         if self._told and self.lines.size.width:
-            self.lines.show(detail(*self._told, self.lines.size.width - 1))
+            self.lines.show(detail(*self._told, self.lines.size.width - 1))  # room for a scrollbar
