@@ -121,7 +121,7 @@ def lease_bar(sight: Sight, row: Row) -> str:
     if not claim.get("until"):
         return ""
     left = max(0.0, claim["until"] / 1000 - sight.clock()) / 60
-    full = min(LEASE, round(LEASE * left / claim["ttl"]))
+    full: int = min(LEASE, round(LEASE * left / claim["ttl"]))
     return "▰" * full + "▱" * (LEASE - full)
 
 
