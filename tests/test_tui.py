@@ -28,7 +28,7 @@ from taskwall.faces.tui.words import LANGUAGES, OWN, language_of, words_of
 
 SOURCE = Path(__file__).parent.parent / "src" / "taskwall" / "faces" / "tui"
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-PATIENCE = 20
+PATIENCE = 6
 
 
 @pytest.fixture
@@ -89,16 +89,17 @@ def see(site, keys, wanted, size=(80, 24)):
 SHOTS = {
     "board": ((), {"en": "Close the", "zh": "封墙"}),
     "graph": (("2",), {"en": "Critical path", "zh": "关键路径"}),
-    "agents": (("3",), {"en": "lease ran out ░ taken over", "zh": "被接管"}),
+    "agents": (("3",), {"en": "given back", "zh": "放回"}),
     "inbox": (("4",), {"en": "unblocks Mend the roof", "zh": "可解除阻塞：补屋顶"}),
-    "task": (("left", "enter"), {"en": "History", "zh": "历史"}),
+    "task": (("left", "enter"), {"en": "Waits for 2", "zh": "等待 2"}),
     "keys": (("question_mark",), {"en": "this help", "zh": "本帮助"}),
 }
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids="80x24 120x40".split())
+@pytest.mark.parametrize(
+    ("name", "size"), [*((name, (80, 24)) for name in SHOTS), ("board", (120, 40))], ids=[*SHOTS, "wide"]
+)
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("name", SHOTS)
 def test_each_screen_looks_as_it_did(tmp_path, name, language, size):
     keys, wanted = SHOTS[name]
     seen = see(Site(tmp_path / "building-site", language), keys, wanted[language], size) + "\n"
@@ -161,9 +162,9 @@ def test_members_of_a_ring_are_in_the_tree():
 
 
 def test_what_is_searched_for_alone_is_shown(site):
-    seen = see(site, ("slash", *"tiles", "enter"), "In progress 1")
+    seen = see(site, ("slash", *"tiles", "enter"), "In progress 1", (120, 40))
     assert "Order the tiles" in seen and "Run the wires" not in seen
-    assert "Run the wires" in see(site, ("slash", *"tiles", "escape"), "In progress 2")
+    assert "Run the wires" in see(site, ("slash", *"tiles", "escape"), "In progress 2", (120, 40))
 
 
 def test_a_task_leads_to_those_it_waits_for_and_back(site):
@@ -291,7 +292,9 @@ def test_a_claim_is_given_back_with_the_reason(site):
 
 def test_a_person_is_asked_with_choices(site):
     act(site, ("down", "k"), "oak or pine?", ("tab",), "oak", ("enter",), "pine", ("ctrl+s",), wanted="asked")
-    (question,) = [t for path in site.path.glob("*.json") if (t := json.loads(path.read_text())).get("options") == ["oak", "pine"]]
+    (question,) = [
+        t for path in site.path.glob("*.json") if (t := json.loads(path.read_text())).get("options") == ["oak", "pine"]
+    ]
     assert question["question"] == "oak or pine?" and question["id"] in task(site, "doors")["blockedBy"]
 
 
@@ -309,8 +312,8 @@ def test_a_ring_is_refused_with_its_members_and_the_form_stays(site):
 def test_a_task_is_held_and_resumed(site):
     act(site, ("h",), "rain", ("enter",), wanted="held")
     assert task(site, "windows")["hold"] == "rain"
-    act(site, ("right", "right"), ("home", "full_stop"), ("down",) * 0, wanted="Actions" if False else "")
-    act(site, ("4",), ("home",), wanted="Replace the windows")
+    act(site, ("4", "home", "down", "full_stop"), ("enter",), wanted="resumed")
+    assert "hold" not in task(site, "windows")
 
 
 def test_a_note_is_added(site):

@@ -38,6 +38,7 @@ MOST_FOUND = 6
 class Form(ModalScreen[None]):
     """Asks a question and sends the answer; what was left as it was is not sent. A refusal is shown, and all stays."""
 
+    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss"), Binding("ctrl+s", "send", priority=True)]
 
     def __init__(self, sight: Sight, question: Question, send: Send) -> None:
@@ -85,21 +86,26 @@ class Form(ModalScreen[None]):
         return Input(field.value, compact=True, select_on_focus=False)
 
     def on_mount(self) -> None:
-        """The first field has the keys, else a button."""
+        """The first field has the keys, else a button: what is offered is not chosen by a hasty Enter."""
         self.query_one(".refusal").display = False
-        if not self._inputs:
-            self.query(Button).first().focus()
+        first = next(iter(self._inputs.values()), None) or self.query(Button).first()
+        (first.query_one(Input) if isinstance(first, Picker) else first).focus()
 
     def _given(self) -> dict[str, Any]:
-        values = {field: _value(self._inputs[field.name]) for field in self._question.fields}
-        return {field.name: value for field, value in values.items() if value != (field.value or type(value)())}
+        given = {}
+        for field in self._question.fields:
+            value = _value(self._inputs[field.name])
+            if value != (field.value or type(value)()):
+                given[field.name] = value
+        return given
 
     async def action_send(self, more: dict[str, Any] | None = None) -> None:
         """Send it, once."""
         given = self._given() | (more or {})
-        empty = [f for f in self._question.fields if f.required and not (given.get(f.name) or f.value)]
-        cleared = [f for f in self._question.fields if f.required and given.get(f.name, f.value) == ""]
-        if self._busy or empty or cleared:
+        missing = [
+            field for field in self._question.fields if field.required and not given.get(field.name, field.value)
+        ]
+        if self._busy or missing:
             return
         self._busy = True
         self.run_worker(self._sending(given))
