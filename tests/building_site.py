@@ -2,7 +2,7 @@
 
 from conftest import Clock
 
-from taskwall.board import Board
+from taskwall.board import Board, fresh_id
 from taskwall.core.model import Actor, Settings
 from taskwall.core.rules import Draft, Edit
 from taskwall.stores.files.store import FileStore
@@ -48,7 +48,9 @@ class Site:
     def __init__(self, folder, language="en"):
         self.path, self.language, self.clock = folder / ".tasks", language, Clock()
         self.path.mkdir(parents=True)
+        self.new_id = lambda: "colour"
         self._build()
+        self.new_id = fresh_id
         self.now = self.clock.now / 1e9
 
     def seconds(self):
@@ -58,7 +60,7 @@ class Site:
         """The board as this actor sees it, with a store of its own."""
         store = FileStore(str(self.path), Settings(durability="fast"), monotonic=self.clock.monotonic)
         actor = Actor(name, session or name)
-        return Board(store, actor, root=str(self.path.parent), clock=self.clock, new_id=lambda: "colour")
+        return Board(store, actor, root=str(self.path.parent), clock=self.clock, new_id=self.new_id)
 
     def _build(self):
         question, options, note = SAID[self.language]

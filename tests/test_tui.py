@@ -269,7 +269,7 @@ def test_a_key_claims_the_chosen_task(site):
 
 def test_a_task_is_completed_with_what_came_of_it(site):
     site.by().claim("doors")
-    seen = act(site, ("right",), ("down", "down", "d"), "four doors", ("enter",), wanted="completed")
+    seen = act(site, ("right",), ("down", "d"), "four doors", ("enter",), wanted="completed")
     assert "Order the inner doors: completed" in seen
     assert task(site, "doors")["result"] == "four doors"
 
@@ -286,7 +286,7 @@ def test_a_question_is_answered_in_words(site):
 
 def test_a_claim_is_given_back_with_the_reason(site):
     site.by().claim("doors")
-    act(site, ("right",), ("down", "down", "r"), "no time", ("tab", "space", "ctrl+s"), wanted="given back")
+    act(site, ("right",), ("down", "r"), "no time", ("tab", "space", "ctrl+s"), wanted="given back")
     assert task(site, "doors")["status"] == "pending" and task(site, "doors")["attempts"] == 1
 
 
@@ -482,6 +482,6 @@ def test_without_textual_it_says_how_to_install_it(site):
 
 
 def test_a_board_that_is_not_there_is_refused_before_the_screen_is_taken(tmp_path):
-    argv, env = command("--board", str(tmp_path / "none"), "tui")
+    argv, env = command("--board", str(tmp_path), "tui")
     printed, status = in_terminal(argv, env)
     assert status == 2 and "there is no board" in printed and "\x1b[?1049h" not in printed

@@ -286,7 +286,9 @@ class Wall(App[None]):
         except Refused as error:
             if error.code != "open_dependents":
                 return explained(self.sight, error)
-            self._ask(act, about_dependents(self.sight, args["task_id"], error), {"task_id": args["task_id"]})
+            about = {"task_id": args["task_id"]}
+            # After the form that asked for this has closed.
+            self.call_later(self._ask, act, about_dependents(self.sight, args["task_id"], error), about)
             return ""
         self.say(told(self.sight, answer))
         return ""

@@ -46,6 +46,8 @@ class Form(ModalScreen[None]):
         self._sight, self._question, self._send = sight, question, send
         self._inputs: dict[str, Widget] = {}
         self._busy = False
+        self._refusal = Static(markup=False, classes="refusal")
+        self._refusal.display = False
 
     def compose(self) -> ComposeResult:
         t, question = self._sight.t, self._question
@@ -56,7 +58,7 @@ class Form(ModalScreen[None]):
                     yield Static(safe(text), markup=False)
             for field in question.fields:
                 yield from self._asked(field)
-            yield Static(markup=False, classes="refusal")
+            yield self._refusal
             with Horizontal(classes="buttons"):
                 for n, (label, _) in enumerate(question.choices):
                     yield Button(label, id=f"choice-{n}", compact=True, variant="error")
@@ -87,9 +89,8 @@ class Form(ModalScreen[None]):
 
     def on_mount(self) -> None:
         """The first field has the keys, else a button: what is offered is not chosen by a hasty Enter."""
-        self.query_one(".refusal").display = False
-        first = next(iter(self._inputs.values()), None) or self.query(Button).first()
-        (first.query_one(Input) if isinstance(first, Picker) else first).focus()
+        for first in [*self._inputs.values(), *self.query(Button)][:1]:
+            (first.words if isinstance(first, Picker) else first).focus()
 
     def _given(self) -> dict[str, Any]:
         given = {}
@@ -116,10 +117,9 @@ class Form(ModalScreen[None]):
         if not refused and self.is_attached:
             self.dismiss()
         elif self.is_attached:
-            refusal = self.query_one(".refusal", Static)
-            refusal.update(refused)
-            refusal.display = True
-            refusal.scroll_visible()
+            self._refusal.update(refused)
+            self._refusal.display = True
+            self._refusal.scroll_visible()
 
     async def on_button_pressed(self, event: Button.Pressed) -> None:
         """A choice, an answer of those offered, or what was typed."""
@@ -157,16 +157,16 @@ class Picker(Vertical):
     def __init__(self, sight: Sight, but: str) -> None:
         super().__init__()
         self._sight, self._but = sight, but
-        self._words = Input(compact=True)
+        self.words = Input(compact=True)
         self._found = Items(lambda row, width: [named(row, row["id"], width)])
 
     @property
     def value(self) -> str:
         """The id of the task that stands first or was chosen; what was typed where none was found."""
-        return self._found.chosen or self._words.value
+        return self._found.chosen or self.words.value
 
     def compose(self) -> ComposeResult:
-        yield self._words
+        yield self.words
         yield self._found
 
     def on_input_changed(self, event: Input.Changed) -> None:
