@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -446,8 +447,8 @@ def command(*words, **env):
     return [sys.executable, "-m", "taskwall", *words], clean | {"TERM": "xterm-256color", "LANG": "C.UTF-8"} | env
 
 
-def in_terminal(argv, env, answer=b"q"):
-    """Run it in a terminal of its own; once it shows something, press a key. What it printed, and its exit status."""
+def in_terminal(argv, env, leave=lambda terminal, process: os.write(terminal, b"q")):
+    """Run it in a terminal of its own, and leave it once it shows something. What it printed, and its exit status."""
     outer, inner = pty.openpty()
     with subprocess.Popen(argv, stdin=inner, stdout=inner, stderr=inner, env=env) as process:
         os.close(inner)
@@ -455,9 +456,9 @@ def in_terminal(argv, env, answer=b"q"):
         with contextlib.suppress(OSError):
             while chunk := os.read(outer, 65536):
                 printed += chunk
-                if b"quit" in printed and answer:
-                    os.write(outer, answer)
-                    answer = b""
+                if b"quit" in printed and leave:
+                    leave(outer, process)
+                    leave = None
         os.close(outer)
     return printed.decode(errors="replace"), process.returncode
 
@@ -466,6 +467,12 @@ def test_the_command_shows_the_board_until_it_is_left(site):
     argv, env = command("--board", str(site.path), "tui")
     printed, status = in_terminal(argv, env)
     assert status == 0 and "windows" in printed and "Traceback" not in printed
+
+
+def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(site):
+    argv, env = command("--board", str(site.path), "tui")
+    printed, status = in_terminal(argv, env, lambda _, process: process.terminate())
+    assert status == 128 + signal.SIGTERM and "\x1b[?1049l" in printed and "Traceback" not in printed
 
 
 def test_without_a_terminal_it_says_what_prints_the_board(site):

@@ -27,5 +27,6 @@ def run(location: Location, actor: str | None) -> int:
 
     open_board = partial(config.open_board, location, config.find_actor(actor, os.environ))
     open_board()  # a board that is not there is refused before the screen is taken
-    Wall(open_board, os.path.basename(location.root), language_of(os.environ)).run()
-    return 0
+    wall = Wall(open_board, os.path.basename(location.root), language_of(os.environ))
+    wall.run()
+    return wall.return_code or 0

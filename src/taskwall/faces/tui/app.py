@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -22,6 +23,7 @@ from ... import (
 from ...core.actions import legal_actions
 from ...core.errors import Refused
 from ...render import safe
+from ...signals import ENDING
 from ...stores.base import Outdated
 from ..web.lanes import lanes
 from .acts import (
@@ -70,7 +72,7 @@ STAYS, STAYS_REFUSED = 6.0, 20.0
 """Seconds for which it is said what was done, and what was refused."""
 TICK = 5.0
 """Seconds between two looks at the clock, for ages and leases."""
-LONGEST_NAME = 20
+LONGEST_NAME = 16
 
 
 class Seen(Message):
@@ -137,6 +139,9 @@ class Wall(App[None]):
         self.query_one("#search").display = False
         self.board.take()
         self._head()
+        for number in ENDING:
+            with suppress(NotImplementedError, RuntimeError):  # Windows; not the main thread
+                asyncio.get_running_loop().add_signal_handler(number, self.exit, None, 128 + number)
         self.run_worker(self._follow, thread=True)
         self.set_interval(TICK, self._tick)
 
