@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from itertools import islice
 
 from .core import rules
@@ -16,6 +17,7 @@ from .core.state import STATES, Waiting, actionable, is_actionable, state, waits
 from .core.view import age
 from .results import (
     MOST_COUNTED,
+    Archived,
     Changed,
     Created,
     Digest,
@@ -45,6 +47,7 @@ MAX_NAMED = 5
 """How many held tasks a refusal names."""
 CANDIDATES = 8
 """How many tasks are chosen before the lock: as many others may take one first."""
+DAY_NS = 24 * 3_600_000_000_000
 PAGE = 50
 """How many lines a list has at most."""
 
@@ -161,7 +164,7 @@ class Board:
 
     def complete(self, name: str, *, result: str = "", products: Sequence[str] = ()) -> Changed:
         """Complete a task, when it keeps what it promised. `products` are promised and verified now."""
-        return self._proven(rules.complete, name, result=result, products=products)
+        return self._tidied(self._proven(rules.complete, name, result=result, products=products))
 
     def release(self, name: str, *, reason: str = "", failed: bool = False) -> Changed:
         """Give a claimed task back."""
@@ -228,11 +231,26 @@ class Board:
 
     def cancel(self, name: str, *, cascade: bool = False, drop_edges: bool = False) -> Changed:
         """Cancel an open task."""
-        return self._change(rules.cancel, name, cascade=cascade, drop_edges=drop_edges)
+        return self._tidied(self._change(rules.cancel, name, cascade=cascade, drop_edges=drop_edges))
 
     def reopen(self, name: str) -> Changed:
         """Take the end of a task back."""
         return self._change(rules.reopen, name)
+
+    def archive(self, older_than: float = 0) -> Archived:
+        """Take the tasks out of the way that were finished more than so many days ago."""
+        before = timestamp(self._clock() - int(older_than * DAY_NS))
+        finished = [task.id for task in rules.archivable(self.store.read(), before)]
+        gone, left = self.store.archive(finished)
+        return Archived(tuple(gone), tuple(left))
+
+    def _tidied(self, answer: Changed) -> Changed:
+        """The answer, after what was finished long enough ago went to the archive, where the settings want that."""
+        days = self.store.settings.archive_days
+        if days and not answer.already and not self.store.is_tidy():
+            with suppress(Refused):  # it will be tried again
+                self.archive(days)
+        return answer
 
     # Looking
 

@@ -59,6 +59,20 @@ class Report(Answer):
         raise NotImplementedError
 
 
+class Archived(Report):
+    """Finished tasks were taken out of the way. left: those that stay, for their files are not called like them."""
+
+    ids: tuple[str, ...]
+    left: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """How many went; they are still found by id."""
+        plural = "s" * (len(self.ids) != 1)
+        stay = f"{len(self.left)} stay, for their files are not called like them: {', '.join(self.left[:5])}"
+        found = f"Archived {len(self.ids)} finished task{plural}; `taskwall show ID` still finds them"
+        return [found if self.ids else "Nothing to archive.", *([stay] if self.left else [])]
+
+
 class Changed(Answer):
     """One task was changed by a verb."""
 

@@ -159,6 +159,7 @@ class Settings(Record):
     max_attempts: int = 3
     durability: str = "full"
     claims_per_session: int = 0
+    archive_days: float = 0
     check_minutes: float = 30
 
     def is_person(self, name: str | None) -> bool:

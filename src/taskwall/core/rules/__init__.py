@@ -10,7 +10,7 @@ importing: bring_in, with incoming, places and fitting; loaded by who asks for i
 from .change import Change, require_current
 from .claiming import attribute, beat, claim, complete, heartbeat, leave, release
 from .deciding import answer, ask, hold, resume
-from .ending import cancel, reopen
+from .ending import archivable, cancel, reopen
 from .making import Draft, Edit, create, update
 from .proving import Failed, Proof, Unproven
 
@@ -22,6 +22,7 @@ __all__ = [
     "Proof",
     "Unproven",
     "answer",
+    "archivable",
     "ask",
     "attribute",
     "beat",

@@ -104,6 +104,15 @@ def _require_cancellable(view: View, actor: Actor, task: Task) -> None:
         )
 
 
+def archivable(view: View, before: str) -> list[Task]:
+    """The tasks that were finished before this time, or at a time that nobody knows; oldest first."""
+    return [
+        task
+        for task in view.by_age(closed=True)
+        if task.closed and (task.completed_at or task.updated_at or task.created_at or "") < before
+    ]
+
+
 def reopen(view: View, actor: Actor, task: Task, epoch: int | None, now: str) -> Change:
     """Finished → pending, reserved as before its claim; names the dependents that relied on it. Raises Cycle."""
     require_writable(task)

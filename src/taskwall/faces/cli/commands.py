@@ -98,6 +98,7 @@ METAVARS = {
     "base_url": "URL",
     "tools": "NAMES",
     "after": "ID",
+    "older_than": "DAYS",
 }
 """How the value of an option is called in its help, where not like the parameter."""
 
@@ -274,6 +275,7 @@ COMMANDS = {
             (ID, Argument("--cascade", "cascade", "flag"), Argument("--drop-edges", "drop_edges", "flag")),
         ),
         Command("reopen", "reopen", (ID,)),
+        Command("archive", "archive", (Argument("--older-than", "older_than", "float"),)),
         Command("beat", "heartbeat", (ID, Argument("--ttl", "ttl", "float"))),
         Command("why", "why", (ID,)),
         Command(

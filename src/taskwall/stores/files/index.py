@@ -30,7 +30,7 @@ except ImportError:  # a Python built without it
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from sqlite3 import Connection
     from typing import Any
 
@@ -152,13 +152,13 @@ class Index:
             raise
         return Reading(self, connection, looked=looked)
 
-    def carry(self, names: Iterable[str], claims: Iterable[str], before: tuple[int, int]) -> None:
+    def carry(self, names: Collection[str], claims: Collection[str], before: tuple[int, int]) -> None:
         """Take in the files and the ledger entries that we have just written under the board's lock.
 
         before: the stamps until then. Leaves the index as it is, and so in doubt, when anybody else may have changed
         something.
         """
-        if not self.exists:
+        if not self.exists or not (names or claims):
             return
         with suppress(Error, OSError):
             connection = self._open()

@@ -27,7 +27,7 @@ from .writing import Writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ...core.view import View
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 LOCAL = ".local"
 MAX_EVENTS = 1024 * 1024 * 1024
 INDEX_FROM = 100
+BATCH = 500
+"""How many tasks are archived while others wait."""
+HOUR_NS = 3_600_000_000_000
 READ_RETRIES = 20
 """How often a reader starts again when changes of several files keep coming in between."""
 
@@ -126,6 +129,35 @@ class FileStore:
             return []
         found = [event for line in data.decode("utf-8", "replace").splitlines() if (event := _event(line))]
         return [event for event in found if task_id in (None, event.get("task"))]
+
+    def archive(self, ids: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Move finished tasks to the archive, in batches between which others may write. Raises Unwritable, Locked."""
+        gone: list[str] = []
+        for start in range(0, max(len(ids), 1), BATCH):
+            gone += self._archive(ids[start : start + BATCH])
+        return gone, [task_id for task_id in ids if task_id not in {*gone}]
+
+    def _archive(self, ids: Sequence[str]) -> list[str]:
+        archive = Archive(self._disk, self.path)
+        with self.write() as txn:
+            view = txn.below
+            assert isinstance(view, FileView)
+            before = self._index.stamps
+            try:
+                names = {i: view.in_file(i)[0] for i in ids if i in view}
+                gone = [i for i, name in names.items() if archive.take(name, view.in_file(i)[1])]
+                if gone and self._durable:
+                    archive.settle()
+                self._index.carry([names[i] for i in gone], (), before)
+                write_all(self._disk, [Write(self._in_local("archived"), "\n")], self._local, durable=False)
+            except OSError as error:
+                raise self._unwritable(error) from None
+        return gone
+
+    def is_tidy(self) -> bool:
+        """Whether tasks were archived within the last hour."""
+        seen = self._disk.seen(self._in_local("archived"))
+        return seen is not None and 0 <= time.time_ns() - seen[0] < HOUR_NS
 
     def watch(self) -> Watch:
         """Notices changes of task files, claims and history from now on, those of editors and git too."""
