@@ -302,6 +302,24 @@ COMMANDS = {
             doc="Let an agent plan on the board and work it off.",
         ),
         Command(
+            "web",
+            "",
+            (
+                Argument("--open", "open", "flag", "open it in a browser"),
+                Argument("--port", "port", "int", "7420 or the next free one without it; 0 takes any"),
+                Argument("--read-only", "read_only", "flag", "show, and change nothing"),
+                Argument("--remote", "remote", doc="listen on this address instead of loopback; says what that risks"),
+            ),
+            doc="Serve the live board to a browser on this machine. Acts as `user`, or as --as says.",
+        ),
+        Command("watch", "", doc="Print what happens on the board, a line each, as it happens."),
+        Command(
+            "export",
+            "",
+            (Argument("FORMAT", "format", doc="html"), Argument("-o --output", "output", doc="a file; else stdout")),
+            doc="Write the board as one HTML file to mail or publish.",
+        ),
+        Command(
             "mcp",
             "",
             (Argument("--tools", "tools", doc="these verbs instead of the ten, with commas between them"),),

@@ -273,6 +273,38 @@ def _agreed(plan: SetUp) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
+def _web(command: Command, args: Namespace) -> int:
+    from ..web.serve import serve
+
+    return serve(_located(args), actor=args.actor, as_json=args.json, **command.values(args))
+
+
+def _watch(_: Command, args: Namespace) -> int:
+    from functools import partial
+
+    from ..watch import watch
+
+    board = config.open_board(_located(args), config.find_actor(args.actor, os.environ))
+    return watch(board, partial(print, flush=True), as_json=args.json)
+
+
+def _export(_: Command, args: Namespace) -> int:
+    from ...interop.page import html
+
+    if args.format != "html":
+        raise Invalid(f"no format {args.format!r}", next="the format is html")
+    page = html(config.open_board(_located(args), config.find_actor(args.actor, os.environ)))
+    if not args.output:
+        print(page, end="")
+        return 0
+    try:
+        with open(args.output, "w", encoding="utf-8") as file:
+            file.write(page)
+    except OSError as error:
+        raise Invalid(f"{args.output}: {error.strerror}", next="name a file that can be written") from None
+    return 0
+
+
 def _mcp(_: Command, args: Namespace) -> int:
     from ..mcp import Server
 
@@ -324,6 +356,9 @@ _OWN: dict[str, Callable[[Command, Namespace], int]] = {
     "selftest": _selftest,
     "setup": _setup,
     "agent": _agent,
+    "web": _web,
+    "watch": _watch,
+    "export": _export,
     "mcp": _mcp,
     "prime": _prime,
     "hook": _hook,

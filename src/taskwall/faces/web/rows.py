@@ -1,0 +1,74 @@
+"""The board as the page keeps it: a small row a task, from what the core says of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ...core.model import CANCELLED, PENDING
+from ...core.state import BROKEN, HELD, STALE, WAITING, is_for, reservation
+from ...results import Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ...core.model import Actor, Claim
+    from ...core.view import View
+
+JITTER = 2_000
+"""Milliseconds by which the end of a lease may seem to move without having moved."""
+
+
+def board_rows(view: View, actor: Actor, now: int, before: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """A row for every task, by id. now: milliseconds since 1970. before: the rows of the look before this one."""
+    rows = {task.id: Row.of(view, task) for task in view}
+    # What completing a task would unblock: those that wait for it alone.
+    frees = Counter(r.waits[0] for r in rows.values() if len(r.waits) == 1 and r.task.status == PENDING)
+    return {i: _row(view, row, actor, now, before.get(i, {})) | _set(frees=frees[i]) for i, row in rows.items()}
+
+
+def _row(view: View, row: Row, actor: Actor, now: int, before: Mapping[str, Any]) -> dict[str, Any]:
+    task = row.task
+    children = (child.id for child in view.children(task.id) if child.status != CANCELLED)
+    claim = view.standing(task)
+    return {"id": task.id, "subject": task.subject, "state": row.state, "priority": task.priority} | _set(
+        owner=task.owner,
+        reserved=row.reserved,
+        labels=task.labels,
+        parent=task.parent,
+        blockers=tuple(dict.fromkeys([*view.blockers(task), *children])),
+        waits=row.waits,
+        rank=view.rank(task.id),
+        attempts=task.attempts,
+        why=row.reasons[0].text if row.state in (HELD, STALE, BROKEN) else None,
+        question=task.question if row.state == WAITING else None,
+        options=task.options if row.state == WAITING else None,
+        you=_waits_for(view, row, actor),
+        createdAt=task.created_at,
+        startedAt=task.started_at,
+        completedAt=task.completed_at,
+        rev=task.rev,
+        claim=_claim(claim, now, before.get("claim", {})) if claim else None,
+    )
+
+
+def _set(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value}
+
+
+def _waits_for(view: View, row: Row, actor: Actor) -> bool:
+    """Whether this very actor is the one who must act: to decide, to resume, to mend."""
+    if row.state == WAITING:
+        return is_for(reservation(view, row.task), actor, view.settings)
+    return row.state in (HELD, BROKEN) and view.settings.is_person(actor.name)
+
+
+def _claim(claim: Claim, now: int, before: Mapping[str, Any]) -> dict[str, Any]:
+    """until: when the lease lapses, in milliseconds since 1970, which stays the same while nobody renews it."""
+    told: dict[str, Any] = {"session": claim.session, "since": claim.since, "lease": claim.lease, "epoch": claim.epoch}
+    if claim.left is not None:
+        until = now + round(60_000 * claim.left)
+        same = abs(before.get("until", 0) - until) < JITTER
+        told |= {"ttl": claim.ttl, "until": before["until"] if same else until}
+    return told
