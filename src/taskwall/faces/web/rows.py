@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ...core.model import Actor, Claim
     from ...core.view import View
 
+EXPLAINED = (HELD, STALE, BROKEN)
+"""States whose first reason a row tells."""
 JITTER = 2_000
 """Milliseconds by which the end of a lease may seem to move without having moved."""
 
@@ -41,7 +43,7 @@ def _row(view: View, row: Row, actor: Actor, now: int, before: Mapping[str, Any]
         waits=row.waits,
         rank=view.rank(task.id),
         attempts=task.attempts,
-        why=row.reasons[0].text if row.state in (HELD, STALE, BROKEN) else None,
+        why={"kind": row.reasons[0].kind, "text": row.reasons[0].text} if row.state in EXPLAINED else None,
         question=task.question if row.state == WAITING else None,
         options=task.options if row.state == WAITING else None,
         you=_waits_for(view, row, actor),
