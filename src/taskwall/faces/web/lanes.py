@@ -22,8 +22,8 @@ MAX_SPANS = 500
 def lanes(events: Iterable[dict[str, Any]], view: View) -> list[dict[str, Any]]:
     """`{actor, session, spans: [{task, subject, from, to, end}]}`, the lane that was active last first.
 
-    end: done, released, held, cancelled, stolen, expired (its lease ran out), open (`to` is then absent), or lost: the
-    file says otherwise, and no event tells when that came.
+    end: done, released, held, cancelled, stolen, expired (its lease ran out), open, or lost (the file says otherwise).
+    `to` is absent while no event has ended the claim.
     """
     spans: list[Span] = []
     current: dict[str, Span] = {}

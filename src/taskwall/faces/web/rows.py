@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ...core.model import CANCELLED, PENDING
+from ...core.model import CANCELLED, LIVE, PENDING
 from ...core.state import BROKEN, HELD, STALE, WAITING, is_for, reservation
 from ...results import Row
 
@@ -69,7 +69,7 @@ def _waits_for(view: View, row: Row, actor: Actor) -> bool:
 def _claim(claim: Claim, now: int, before: Mapping[str, Any]) -> dict[str, Any]:
     """until: when the lease lapses, in milliseconds since 1970, which stays the same while nobody renews it."""
     told: dict[str, Any] = {"session": claim.session, "since": claim.since, "lease": claim.lease, "epoch": claim.epoch}
-    if claim.left is not None:
+    if claim.lease == LIVE and claim.left is not None:
         until = now + round(60_000 * claim.left)
         same = abs(before.get("until", 0) - until) < JITTER
         told |= {"ttl": claim.ttl, "until": before["until"] if same else until}

@@ -21,7 +21,8 @@ export function say(good, title, lines = []) {
 export const unsay = (id) => (said.value = said.value.filter((one) => one.id !== id));
 
 export function explain(error) {
-  const known = t(`code.${error.code}`, { by: named(error.by ?? []) });
+  const by = error.code === "cycle" ? error.by.map(called).join(" → ") : named(error.by);
+  const known = t(`code.${error.code}`, { by });
   const title = known.startsWith("code.") ? error.message : known;
   return { title, lines: [...new Set([error.message === title ? "" : error.message, error.next])] };
 }

@@ -30,7 +30,7 @@ function Session({ rows }) {
       : html`<time>${claim && t("time.ago", { time: span(now.value - Date.parse(claim.since)) })}</time>`}</p>
     <ul class="plainlist">${rows.map((row) => html`<li key=${row.id}>
       <${Lease} claim=${row.claim} /> <a href=${href(row.id)}><bdi>${row.subject}</bdi></a>
-      <span class="soft">${row.claim?.until ? t("lease.live", { time: span(row.claim.until - now.value) }) : ""}</span>
+      <span class="soft">${row.claim?.until ? t("lease.live", { time: span(row.claim.until - now.value) }) : t(`lease.${lease}`)}</span>
       ${about.value.writable && owner !== about.value.actor && html`<button class="small" onClick=${() => act(row.state === "stale" ? "claim" : "steal", row)}>${t(row.state === "stale" ? "act.claim" : "act.steal")}</button>`}
     </li>`)}</ul>
     <div class="acts">
@@ -64,7 +64,7 @@ function Lanes() {
   const claims = JSON.stringify([...tasks.value.values()].map((row) => row.claim && [row.id, row.claim.epoch, row.claim.lease]).filter(Boolean));
   useEffect(() => void get("lanes").then((told) => setLanes(told.lanes), () => {}), [claims, tasks.value.size]);
   if (!lanes) return null;
-  const ended = (one) => (one.end === "open" ? now.value : Date.parse(one.to ?? one.from));
+  const ended = (one) => (one.to ? Date.parse(one.to) : now.value);
   const all = lanes.flatMap((lane) => lane.spans);
   const first = Math.min(...all.map((one) => Date.parse(one.from)), now.value - 60_000);
   const from = hours ? now.value - WINDOWS[hours] : first;
@@ -74,7 +74,7 @@ function Lanes() {
     <div class="switch">${["1", "8", "24", ""].map((n) => html`<button key=${n} class=${n === hours ? "on" : ""} aria-pressed=${n === hours} onClick=${() => setHours(n)}>${n ? t("time.h", { n }) : t("agents.all")}</button>`)}</div></header>
     ${!all.length && html`<p class="soft">${t("agents.nolanes")}</p>`}
     ${shown.map((lane) => html`<div class="lane" key=${`${lane.actor}\n${lane.session}`}>
-      <div class="name" title=${lane.session}><${Who} name=${lane.actor} /></div>
+      <div class="name" title=${lane.session}><${Who} name=${lane.actor} />${lane.session !== lane.actor && html`<bdi class="soft">${lane.session}</bdi>`}</div>
       <svg height=${HEIGHT} role="img" aria-label=${`${lane.actor}: ${lane.spans.length}`}>
         ${[25, 50, 75].map((at) => html`<line class="grid" x1="${at}%" x2="${at}%" y1="0" y2=${HEIGHT} />`)}
         ${lane.spans.filter((one) => ended(one) >= from).map((one) => {

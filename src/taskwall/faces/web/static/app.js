@@ -59,11 +59,11 @@ function Header({ screen }) {
     <input type="search" id="search" placeholder=${`${t("head.search")} ( / )`} aria-label=${t("head.search")} value=${query.value} onInput=${(event) => (query.value = event.target.value)} />
     <div class="more">
       <span class="line ${line.value}" title=${t(`line.${line.value}`)}><i aria-hidden="true"></i><span>${t(`line.${line.value}`)}</span></span>
-      ${about.value && html`<span class="actor" title=${t("head.actor", { name: about.value.actor })}><bdi>${about.value.actor}</bdi>${about.value.person ? "" : ` (${t("head.agent")})`}${about.value.writable ? "" : ` · ${t("head.reading")}`}</span>`}
-      ${about.value?.writable && html`<button class="main" onClick=${create} title="n">${t("head.new")}</button>`}
+      ${about.value && html`<span class="actor" title=${t("head.actor", { name: about.value.actor })}><bdi>${t("head.as", { name: about.value.actor })}</bdi>${about.value.person ? "" : ` (${t("head.agent")})`}${about.value.writable ? "" : ` · ${t("head.reading")}`}</span>`}
+      ${about.value?.writable && html`<button class="main" onClick=${create} aria-label=${t("head.new")} title="n"><span aria-hidden="true">+</span><span class="wide"> ${t("head.new")}</span></button>`}
       <button class="plain" onClick=${turn} aria-label=${t("head.theme", { name: t(`theme.${look.value}`) })} title=${t("head.theme", { name: t(`theme.${look.value}`) })}>${{ auto: "◐", light: "○", dark: "●" }[look.value]}</button>
       <button class="plain" onClick=${swap} lang=${language.value === "en" ? "zh" : "en"}>${t("head.language")}</button>
-      <button class="plain" onClick=${help} aria-label=${t("head.help")} title=${t("head.help")}>?</button>
+      <button class="plain help" onClick=${help} aria-label=${t("head.help")} title=${t("head.help")}>?</button>
     </div>
   </header>`;
 }

@@ -1,9 +1,9 @@
 // The board: five columns of cards. Drag a card, or act on it by keys.
 
-import { html, signal } from "./vendor/preact.js";
+import { html, signal, useLayoutEffect } from "./vendor/preact.js";
 import { act, drop, KEYS, menu } from "./acts.js";
 import { Age, href, Labels, Lease, shortId, State, Who, why } from "./parts.js";
-import { about, COLUMNS, columns, dependents, tasks } from "./wall.js";
+import { about, COLUMNS, columns, tasks } from "./wall.js";
 import { moment, t } from "./words.js";
 
 const PAGE = 60; // cards of a column before "more"
@@ -14,10 +14,11 @@ const target = signal(null);
 
 export function Board() {
   const found = columns.value;
+  useLayoutEffect(refocus);
   if (!tasks.value.size) {
     return html`<div class="empty"><h1>${t("board.empty")}</h1><p>${t("board.empty.hint")}</p></div>`;
   }
-  return html`<div class="board" onKeyDown=${keys}>
+  return html`<div class="board" onKeyDown=${keys} onFocusIn=${(event) => (focused = event.target.closest(".card")?.dataset.id)}>
     <h1 class="hidden">${t("nav.board")}</h1>
     ${COLUMNS.map((name) => html`<${Column} key=${name} name=${name} rows=${found[name]} />`)}
   </div>`;
@@ -48,7 +49,6 @@ function Column({ name, rows }) {
 }
 
 function Card({ row }) {
-  const behind = dependents.value.get(row.id)?.length ?? 0;
   const total = row.blockers?.length ?? 0;
   const done = total - (row.waits?.length ?? 0);
   const drag = {
@@ -61,7 +61,7 @@ function Card({ row }) {
     onDragEnd: () => (dragged.value = target.value = null),
   };
   return html`<li class="card ${row.state} ${dragged.value === row.id ? "dragged" : ""}" data-id=${row.id} ...${drag}>
-    <div class="line">
+    <div class="top">
       <a class="subject" href=${href(row.id)}><bdi>${row.subject}</bdi></a>
       ${about.value.writable && html`<button class="plain dots" aria-label=${t("card.menu", { name: row.subject })} onClick=${() => menu(row)}>⋯</button>`}
     </div>
@@ -73,8 +73,7 @@ function Card({ row }) {
         ? html`<span class="holder"><${Lease} claim=${row.claim} /><${Who} name=${row.owner} /></span>`
         : row.reserved && html`<span class="for"><bdi>${t("card.for", { name: row.reserved })}</bdi></span>`}
       ${total > 0 && row.state === "blocked" && html`<${Progress} done=${done} total=${total} />`}
-      ${row.frees > 0 && html`<span class="frees" title=${t("card.frees", { n: row.frees })}>↳ ${row.frees}<span class="hidden"> ${t("card.frees", { n: row.frees })}</span></span>`}
-      ${!row.frees && behind > 0 && row.state !== "completed" && html`<span class="behind" title=${t("card.behind", { n: behind })}>⋮ ${behind}<span class="hidden"> ${t("card.behind", { n: behind })}</span></span>`}
+      ${row.frees > 0 && html`<span class="frees">${t("card.frees", { n: row.frees })}</span>`}
       <${Labels} names=${row.labels} />
       <span class="id"><code>${shortId(row.id)}</code>${" "}<${Age} stamp=${row.completedAt ?? row.startedAt ?? row.createdAt} /></span>
     </div>
@@ -121,6 +120,15 @@ function move(card, across, down) {
   const lane = across < 0 ? beside.at(-1) : beside[0];
   const next = lane?.[Math.min(lanes[at].indexOf(card) + down, lane.length - 1)];
   next?.querySelector(".subject").focus();
+}
+
+let focused = null;
+
+// A card that went to another column keeps the focus.
+function refocus() {
+  if (focused && document.activeElement === document.body) {
+    document.querySelector(`.card[data-id="${CSS.escape(focused)}"] .subject`)?.focus();
+  }
 }
 
 // The first card, for who comes by keys.

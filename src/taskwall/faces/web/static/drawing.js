@@ -1,5 +1,6 @@
 // Draws a scene of boxes and edges: on a canvas, as SVG, as Mermaid.
-// A scene: {nodes: [{row, x, y}], edges: [{from, to}] of nodes, bold: Set of edges, lit: Set of ids or null, selected}.
+// A scene: {nodes: [{row, x, y}], edges: [{from, to, via}], bold: Set of edges, lit: Set of ids or null, selected}.
+// An edge goes from a node to a node, by way of places [{x, y}] between boxes.
 
 import { BOX } from "./layout.js";
 
@@ -61,7 +62,7 @@ function paintEdges(context, { edges, bold, lit }, zoom, seen, colour) {
     const on = !lit || (lit.has(from.row.id) && lit.has(to.row.id));
     const kind = `${on ? (bold.has(edge) ? "accent" : "edge") : "faint"}`;
     if (!kinds.has(kind)) kinds.set(kind, new Path2D());
-    trace(kinds.get(kind), from, to, zoom > READABLE);
+    kinds.get(kind).addPath(new Path2D(course(edge, zoom > READABLE)));
   }
   for (const kind of ["faint", "edge", "accent"]) {
     if (!kinds.has(kind)) continue;
@@ -71,24 +72,20 @@ function paintEdges(context, { edges, bold, lit }, zoom, seen, colour) {
   }
 }
 
-function ends(from, to) {
-  return [from.x + BOX.width / 2, from.y, to.x - BOX.width / 2, to.y];
-}
-
-function bend(x1, x2) {
-  return x2 > x1 ? (x2 - x1) / 2 : 60;
-}
-
-function trace(path, from, to, arrows) {
-  const [x1, y1, x2, y2] = ends(from, to);
-  const b = bend(x1, x2);
-  path.moveTo(x1, y1);
-  path.bezierCurveTo(x1 + b, y1, x2 - b, y2, x2, y2);
-  if (arrows) {
-    path.moveTo(x2 - 6, y2 - 4);
-    path.lineTo(x2, y2);
-    path.lineTo(x2 - 6, y2 + 4);
+// The way of an edge as SVG path data: level past boxes, in curves between them.
+function course({ from, to, via }, arrow) {
+  const half = BOX.width / 2;
+  let path = `M${from.x + half} ${from.y}`;
+  let x = from.x + half;
+  let { y } = from;
+  for (const next of [...via, to]) {
+    const left = next.x - half;
+    const bend = left > x ? (left - x) / 2 : 60;
+    path += `C${x + bend} ${y} ${left - bend} ${next.y} ${left} ${next.y}`;
+    [x, y] = [next.x + half, next.y];
+    if (next !== to) path += `H${x}`;
   }
+  return arrow ? `${path}m-6 -4l6 4l-6 4` : path;
 }
 
 function paintNode(context, { lit, selected }, { row, x, y }, zoom, colour, words) {
@@ -163,10 +160,8 @@ export function svg(scene, colour, words) {
     return `<text x="${x}" y="${y}" style='font:${font} ${FONT}' fill="${fill}">${escaped(fitted(context, content, BOX.width - 2 * PAD))}</text>`;
   };
   const edges = scene.edges.map((edge) => {
-    const [x1, y1, x2, y2] = ends(edge.from, edge.to);
-    const b = bend(x1, x2);
     const bold = scene.bold.has(edge);
-    return `<path d="M${x1} ${y1}C${x1 + b} ${y1} ${x2 - b} ${y2} ${x2} ${y2}m-6 -4l6 4l-6 4" fill="none" stroke="${colour[bold ? "accent" : "edge"]}" stroke-width="${bold ? 2.5 : 1.25}"/>`;
+    return `<path d="${course(edge, true)}" fill="none" stroke="${colour[bold ? "accent" : "edge"]}" stroke-width="${bold ? 2.5 : 1.25}"/>`;
   });
   const nodes = scene.nodes.map(({ row, x, y }) => {
     const [l, u] = [x - BOX.width / 2, y - BOX.height / 2];

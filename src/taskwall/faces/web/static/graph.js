@@ -3,7 +3,7 @@
 import { html, signal, useEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 import { act, KEYS, link, menu, refused } from "./acts.js";
 import { extent, hit, mermaid, paint, palette, svg } from "./drawing.js";
-import { BOX } from "./layout.js";
+import { BOX, passage } from "./layout.js";
 import { href, shortId, State, TaskLink, Who } from "./parts.js";
 import { about, boardName, dependents, isDone, matches, query, tasks } from "./wall.js";
 import { t } from "./words.js";
@@ -93,9 +93,15 @@ export function Graph({ id }) {
   }, [id]);
   const folded = tasks.value.size - rows.length;
   const scene = useMemo(() => {
-    const nodes = rows.filter((row) => places[row.id]).map((row) => ({ row, x: places[row.id][0], y: places[row.id][1] }));
+    const place = (key) => ({ key, x: places[key][0], y: places[key][1] });
+    const nodes = rows.filter((row) => places[row.id]).map((row) => ({ ...place(row.id), row }));
     const known = new Map(nodes.map((node) => [node.row.id, node]));
-    const drawn = edges.filter((ids) => ids.every((one) => known.has(one))).map(([from, to]) => ({ from: known.get(from), to: known.get(to) }));
+    const via = (from, to) => {
+      const found = [];
+      for (let n = 1, key; places[(key = passage(from, to, n))]; n += 1) found.push(place(key));
+      return found;
+    };
+    const drawn = edges.filter((ids) => ids.every((one) => known.has(one))).map((ids) => ({ from: known.get(ids[0]), to: known.get(ids[1]), via: via(...ids) }));
     const path = critical.value ? criticalPath(rows) : [];
     const steps = new Set(path.slice(1).map((one, n) => `${path[n]}\n${one}`));
     const bold = new Set(drawn.filter(({ from, to }) => steps.has(`${from.row.id}\n${to.row.id}`)));
@@ -136,11 +142,12 @@ function Picture({ scene }) {
 
   const draw = () => {
     if (!canvas.current || !view.current) return;
-    const nodes = scene.nodes.map((node) => ({ ...node, ...(at.current[node.row.id] ?? {}) }));
-    const known = new Map(nodes.map((node) => [node.row.id, node]));
+    const here = (node) => ({ ...node, ...at.current[node.key] });
+    const nodes = scene.nodes.map(here);
+    const known = new Map(nodes.map((node) => [node.key, node]));
     const bold = new Set();
     const edges = scene.edges.map((edge) => {
-      const moved = { from: known.get(edge.from.row.id), to: known.get(edge.to.row.id) };
+      const moved = { from: known.get(edge.from.key), to: known.get(edge.to.key), via: edge.via.map(here) };
       if (scene.bold.has(edge)) bold.add(moved);
       return moved;
     });
@@ -170,9 +177,9 @@ function Picture({ scene }) {
     const began = performance.now();
     const step = () => {
       const part = GLIDES ? Math.min(1, (performance.now() - began) / MOVES) : 1;
-      for (const { row, x, y } of scene.nodes) {
-        const from = old[row.id] ? { x: old[row.id].x + shift.x, y: old[row.id].y + shift.y } : { x, y };
-        at.current[row.id] = { x: from.x + (x - from.x) * part, y: from.y + (y - from.y) * part };
+      for (const { key, x, y } of [...scene.nodes, ...scene.edges.flatMap((edge) => edge.via)]) {
+        const from = old[key] ? { x: old[key].x + shift.x, y: old[key].y + shift.y } : { x, y };
+        at.current[key] = { x: from.x + (x - from.x) * part, y: from.y + (y - from.y) * part };
       }
       redraw();
       if (part < 1) requestAnimationFrame(step);

@@ -3,19 +3,44 @@
 
 export const BOX = { width: 200, height: 46 };
 const GAP = { x: 64, y: 14 };
+const LANE = 8; // the height that a passing edge takes
+const FARTHEST = 12; // layers over which an edge is led around boxes; a longer one goes straight
 const SWEEPS = 4;
 
+// Where the edge between two tasks passes a layer in between; it has a place like a task.
+export const passage = (from, to, layer) => `${from}\n${to}\n${layer}`;
+
 // nodes: ids, oldest first, edges: [from, to] among them, before: places of an earlier layout, by which ties are kept.
-// Returns {id: [x, y]}, the middle of each box.
+// Returns {id: [x, y]}, the middle of each box, and of each passage.
 export function layout(nodes, edges, before = {}) {
-  const graph = new Map(nodes.map((id, n) => [id, { id, n, in: [], out: [], layer: 0, y: before[id]?.[1] ?? n }]));
+  const graph = new Map(nodes.map((id, n) => [id, made(id, n, BOX.height, before[id]?.[1] ?? n)]));
   for (const [from, to] of edges) {
     graph.get(from).out.push(graph.get(to));
     graph.get(to).in.push(graph.get(from));
   }
   setLayers([...graph.values()]);
-  const parts = components([...graph.values()]).map(arrange);
-  return pack(parts);
+  const all = [...graph.values()].concat(edges.flatMap(([from, to]) => passages(graph.get(from), graph.get(to))));
+  return pack(components(all).map(arrange));
+}
+
+const made = (id, n, height, y, layer = 0) => ({ id, n, height, y, layer, in: [], out: [] });
+
+// Splits a long edge into steps of one layer, through passages.
+function passages(from, to) {
+  const steps = to.layer - from.layer;
+  if (steps < 2 || steps > FARTHEST) return [];
+  from.out.splice(from.out.indexOf(to), 1);
+  to.in.splice(to.in.indexOf(from), 1);
+  const found = [];
+  for (let layer = from.layer + 1; layer < to.layer; layer += 1) {
+    found.push(made(passage(from.id, to.id, layer - from.layer), from.n, LANE, from.y, layer));
+  }
+  [from, ...found].forEach((node, at) => {
+    const next = found[at] ?? to;
+    node.out.push(next);
+    next.in.push(node);
+  });
+  return found;
 }
 
 // The longest path from a start decides; a ring is entered at its oldest node. Starts move up to what waits for them.
@@ -89,19 +114,20 @@ const mean = (nodes) => (nodes.length ? nodes.reduce((sum, node) => sum + node.y
 
 // Heights in a column, in its order, as near to the neighbours' as fits: pools of boxes that push each other.
 function settle(column, beside) {
-  const step = BOX.height + GAP.y;
   const pools = [];
-  column.forEach((node, at) => {
-    const wish = (mean(beside(node)) ?? node.y) - at * step;
+  let taken = 0;
+  for (const node of column) {
+    node.offset = taken + node.height / 2;
+    taken += node.height + GAP.y;
+    const wish = (mean(beside(node)) ?? node.y) - node.offset;
     let pool = { sum: wish, nodes: [node] };
     while (pools.length && pools.at(-1).sum / pools.at(-1).nodes.length > pool.sum / pool.nodes.length) {
       const last = pools.pop();
       pool = { sum: last.sum + pool.sum, nodes: last.nodes.concat(pool.nodes) };
     }
     pools.push(pool);
-  });
-  let at = 0;
-  for (const { sum, nodes } of pools) for (const node of nodes) node.y = sum / nodes.length + step * at++;
+  }
+  for (const { sum, nodes } of pools) for (const node of nodes) node.y = sum / nodes.length + node.offset;
 }
 
 // Components in rows, in the order of their oldest tasks, about half as high as wide.

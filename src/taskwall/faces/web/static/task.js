@@ -46,7 +46,7 @@ function Task({ row, task, blockers, children, dependents, missing, would_unbloc
   const unblocks = new Set(would_unblock.map((one) => one.id));
   return html`<article class="task">
     <header>
-      <p class="over"><a href="#/">${t("task.back")}</a></p>
+      <p class="over"><a href="#/">${t("task.back")}</a> · <a href="#/graph/${encodeURIComponent(task.id)}">${t("task.chain")}</a></p>
       <h1><bdi>${task.subject}</bdi></h1>
       <p class="facts"><${State} name=${row.state} /> <${Who} name=${row.owner} /> <${Labels} names=${task.labels} /> <code>${task.id}</code></p>
       <div class="acts">${offered(actions).map((name) => html`<button key=${name} class=${MAIN.includes(name) ? "main" : name === "cancel" ? "danger" : ""} onClick=${() => act(name, row)}>
@@ -71,7 +71,6 @@ function Task({ row, task, blockers, children, dependents, missing, would_unbloc
         <${Related} name="blockers" tasks=${[...blockers, ...missing.map((id) => ({ id, state: "missing" }))]} />
         <${Related} name="children" tasks=${children} />
         <${Related} name="dependents" tasks=${dependents} marked=${unblocks} />
-        <p><a href="#/graph/${encodeURIComponent(task.id)}">${t("task.chain")}</a></p>
         <${Details} task=${task} row=${row} />
         ${task.notices?.length > 0 && html`<section><h2>${t("task.notices")}</h2><ul class="plainlist">${task.notices.map((notice) => html`<li>${notice}</li>`)}</ul></section>`}
       </aside>
@@ -126,7 +125,12 @@ function Proof({ products = [], checks = [], evidence = {} }) {
     ${Object.keys(rest).length > 0 && html`<section><h2>${t("task.evidence")}</h2><pre class="evidence">${JSON.stringify(rest, null, 1)}</pre></section>`}`;
 }
 
-const TOLD = ["at", "by", "session", "verb", "task", "epoch"];
+const TOLD = ["at", "by", "session", "verb", "task", "epoch", "subject"];
+
+function verbWord(verb) {
+  const words = t(`event.${verb}`);
+  return words.startsWith("event.") ? verb : words;
+}
 
 function History({ events }) {
   if (!events.length) return null;
@@ -134,7 +138,7 @@ function History({ events }) {
   const value = (found) => (typeof found === "string" ? found : JSON.stringify(found));
   return html`<section><h2>${t("task.history")}</h2><ol class="history" reversed>
     ${[...events].reverse().map((event) => html`<li><time datetime=${event.at} title=${event.at}>${moment(event.at)}</time>
-      <${Who} name=${event.by} /> <strong>${event.verb}</strong>
+      <${Who} name=${event.by} /> <strong>${verbWord(event.verb)}</strong>
       ${words(event).map(([key, found]) => html`<span class="soft">${key} <bdi>${value(found)}</bdi></span> `)}</li>`)}
   </ol></section>`;
 }

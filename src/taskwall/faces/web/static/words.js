@@ -36,5 +36,6 @@ export function span(milliseconds) {
 export function moment(stamp) {
   const when = new Date(stamp);
   if (Number.isNaN(when.getTime())) return stamp;
-  return when.toLocaleString(language.value, { dateStyle: "medium", timeStyle: "short" });
+  const own = navigator.languages?.find((tag) => tag.startsWith(language.value));
+  return when.toLocaleString(own ?? language.value, { dateStyle: "medium", timeStyle: "short" });
 }
