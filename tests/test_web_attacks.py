@@ -50,7 +50,8 @@ def test_loopback_by_any_of_its_names_is_ours(wall, host):
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "http://127.0.0.1:1", "http://localhost", "https://evil.example:{port}", "x"]
+    "origin",
+    ["http://evil.example", "null", "http://127.0.0.1:1", "http://localhost", "https://evil.example:{port}", "x"],
 )
 def test_a_page_of_another_origin_is_refused_with_the_right_token_too(wall, files, origin):
     headers = {"Origin": origin.format(port=wall.port)}
@@ -88,7 +89,12 @@ def test_two_starts_have_two_tokens(wall, files):
 
 
 def test_every_answer_forbids_what_a_page_could_be_made_to_do(wall):
-    for answer in (wall.bare.get("/"), wall.bare.get("/app.js"), wall.bare.get("/nothing"), wall.client.get("/api/lanes")):
+    for answer in (
+        wall.bare.get("/"),
+        wall.bare.get("/app.js"),
+        wall.bare.get("/nothing"),
+        wall.client.get("/api/lanes"),
+    ):
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
         assert answer.headers["x-content-type-options"] == "nosniff"

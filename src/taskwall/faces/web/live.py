@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from ...core.errors import Refused
 from ...core.model import LIVE
 from ...envelope import dumps, refusal_envelope
-from .rows import board_rows
+from .rows import Look, look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Live:
     def __init__(self, open_board: Callable[[], Board], about: Message) -> None:
         self._open, self._about = open_board, about
         self._pages: set[Page] = set()
-        self._rows: dict[str, dict[str, Any]] = {}
+        self._seen = Look()
         self._version = 0
         self._woken = threading.Event()
         self._over = False
@@ -101,12 +101,13 @@ class Live:
         """Read the board again: the message that says what changed, None when nothing did."""
         now = time.time_ns() // 1_000_000
         try:
-            rows = board_rows(board.store.read(), board.actor, now, self._rows)
+            seen = look(board.store.read(), board.actor, now, self._seen)
         except Refused as error:
             return _message("trouble", refusal_envelope(error))
-        changed = [row for i, row in rows.items() if self._rows.get(i) != row]
-        gone = [i for i in self._rows if i not in rows]
-        self._rows = rows
+        before = self._seen.rows
+        changed = [row for i, row in seen.rows.items() if before.get(i) != row]
+        gone = [i for i in before if i not in seen.rows]
+        self._seen = seen
         if not changed and not gone:
             return None
         self._version += 1
@@ -121,7 +122,12 @@ class Live:
                 continue
             if greeting is None:
                 now = time.time_ns() // 1_000_000
-                whole = {"version": self._version, "now": now, "about": self._about, "tasks": [*self._rows.values()]}
+                whole = {
+                    "version": self._version,
+                    "now": now,
+                    "about": self._about,
+                    "tasks": [*self._seen.rows.values()],
+                }
                 greeting = message if message and message["event"] == "trouble" else _message("board", whole)
             page.greeted = greeting["event"] == "board"
             page.put(greeting)
@@ -129,7 +135,7 @@ class Live:
     def _next_lapse(self) -> float:
         """Seconds until a lease may run out, which changes a state without changing a file."""
         now = time.time_ns() / 1_000_000
-        claims = (row["claim"] for row in self._rows.values() if "claim" in row)
+        claims = (row["claim"] for row in self._seen.rows.values() if "claim" in row)
         ends = (float(claim["until"] - now + 100) / 1000 for claim in claims if claim["lease"] == LIVE)
         return max(0.1, min(LONGEST_WAIT, min(ends, default=LONGEST_WAIT)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ...core.model import CANCELLED, LIVE, PENDING
+from ...core.record import Record
 from ...core.state import BROKEN, HELD, STALE, WAITING, is_for, reservation
 from ...results import Row
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ...core.model import Actor, Claim
+    from ...core.model import Actor, Claim, Task
     from ...core.view import View
 
 EXPLAINED = (HELD, STALE, BROKEN)
@@ -22,12 +23,23 @@ JITTER = 2_000
 """Milliseconds by which the end of a lease may seem to move without having moved."""
 
 
-def board_rows(view: View, actor: Actor, now: int, before: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """A row for every task, by id. now: milliseconds since 1970. before: the rows of the look before this one."""
-    rows = {task.id: Row.of(view, task) for task in view}
+class Look(Record):
+    """The rows of the board as it was once, by id, and the tasks that they were made of."""
+
+    rows: dict[str, dict[str, Any]] = {}
+    tasks: dict[str, Task] = {}
+
+
+def look(view: View, actor: Actor, now: int, before: Look) -> Look:
+    """A row for every task. now: milliseconds since 1970. before: the last look."""
+    tasks = {task.id: task for task in view}
+    # Nothing but a change of its own file changes a finished task, so that history costs nothing.
+    kept = {i: before.rows[i] for i, task in tasks.items() if task.closed and before.tasks.get(i) is task}
+    rows = {i: Row.of(view, task) for i, task in tasks.items() if i not in kept}
     # What completing a task would unblock: those that wait for it alone.
     frees = Counter(r.waits[0] for r in rows.values() if len(r.waits) == 1 and r.task.status == PENDING)
-    return {i: _row(view, row, actor, now, before.get(i, {})) | _set(frees=frees[i]) for i, row in rows.items()}
+    made = {i: _row(view, r, actor, now, before.rows.get(i, {})) | _set(frees=frees[i]) for i, r in rows.items()}
+    return Look(kept | made, tasks)
 
 
 def _row(view: View, row: Row, actor: Actor, now: int, before: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,7 +37,8 @@ async function done(name, args) {
   const found = await verb(name, args);
   const freed = (found.unblocked ?? []).map((task) => task.subject);
   const task = found.task ?? found.tasks?.[0];
-  say(true, t(found.already === true ? "said.already" : "said.done", { subject: task?.subject ?? "" }), [
+  const what = t(`event.${name.replace("_task", "").replace("_person", "")}`);
+  say(true, t(found.already === true ? "said.already" : "said.done", { subject: task?.subject ?? "", what }), [
     freed.length ? t("said.unblocked", { names: freed.join(", ") }) : "",
     ...(found.notices ?? []),
   ]);

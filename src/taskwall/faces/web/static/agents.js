@@ -79,7 +79,7 @@ function Lanes() {
         ${[25, 50, 75].map((at) => html`<line class="grid" x1="${at}%" x2="${at}%" y1="0" y2=${HEIGHT} />`)}
         ${lane.spans.filter((one) => ended(one) >= from).map((one) => {
           const [left, right] = [x(Date.parse(one.from)), x(ended(one))];
-          return html`<a href=${href(one.task)} tabindex="-1"><rect class="span ${one.end}" x="${left}%" y="4" width="${Math.max(0.4, right - left)}%" height=${HEIGHT - 8} rx="4"><title>${`${one.subject}\n${moment(one.from)} · ${t(`end.${one.end}`)}`}</title></rect></a>`;
+          return html`<rect class="span ${one.end}" x="${left}%" y="4" width="${Math.max(0.4, right - left)}%" height=${HEIGHT - 8} rx="4" onClick=${() => (location.hash = href(one.task))}><title>${`${one.subject}\n${moment(one.from)} · ${t(`end.${one.end}`)}`}</title></rect>`;
         })}
       </svg></div>`)}
     ${shown.length > 0 && html`<div class="lane axis"><div class="name"></div><div class="times"><span>${moment(from)}</span><span>${moment(now.value)}</span></div></div>

@@ -13,7 +13,7 @@ const critical = signal(true);
 const asList = signal(false);
 const selected = signal(null);
 const kept = new Set(); // what was shown once stays, so that finishing a task moves nothing
-const ZOOM = { least: 0.04, most: 2 };
+const ZOOM = { least: 0.004, most: 2 };
 const MOVES = 220; // milliseconds for which boxes move to new places
 const GLIDES = !matchMedia("(prefers-reduced-motion: reduce)").matches;
 

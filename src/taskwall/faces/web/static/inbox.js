@@ -37,7 +37,7 @@ export function Answer({ row }) {
   const send = async (text) => {
     try {
       const { unblocked } = await verb("answer", { task_id: row.id, text });
-      say(true, t("said.done", { subject: row.subject }), [unblocked.length && t("said.unblocked", { names: unblocked.map((one) => one.subject).join(", ") })]);
+      say(true, t("said.done", { subject: row.subject, what: t("event.answer") }), [unblocked.length && t("said.unblocked", { names: unblocked.map((one) => one.subject).join(", ") })]);
     } catch (error) {
       refused(error);
     }

@@ -128,7 +128,7 @@ export default {
   "priority.3": "3 · low",
   "priority.4": "4 · some day",
 
-  "said.done": "Done: {subject}",
+  "said.done": "{subject}: {what}",
   "said.already": "Nothing to change: {subject}",
   "said.unblocked": "Unblocked: {names}",
   "said.link": "{after} now waits for {before}",

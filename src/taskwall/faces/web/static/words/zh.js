@@ -128,7 +128,7 @@ export default {
   "priority.3": "3 · 低",
   "priority.4": "4 · 以后再说",
 
-  "said.done": "好了：{subject}",
+  "said.done": "{subject}：{what}",
   "said.already": "无需更改：{subject}",
   "said.unblocked": "已解除阻塞：{names}",
   "said.link": "“{after}”现在等待“{before}”",
