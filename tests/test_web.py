@@ -167,6 +167,25 @@ def test_what_waits_for_the_person_at_the_page_is_marked(files):
         assert not [row for row in rows_of(next(events)[1]).values() if row.get("you")]
 
 
+def test_a_board_that_cannot_be_read_is_said_and_comes_back(wall, files):
+    away = files.path.with_name("away")
+    with wall.stream() as events:
+        next(events)
+        files.path.rename(away)
+        files.path.write_text("no folder")
+        seen = []
+        for name, told, _ in events:
+            seen.append(name)
+            if name == "trouble":
+                assert told["error"]["code"] == "unreadable"
+                files.path.unlink(missing_ok=True)
+                if away.exists():
+                    away.rename(files.path)
+            elif "trouble" in seen:
+                break
+        assert wall.ask("get_task", task_id="a").json()["ok"]
+
+
 def test_all_pages_share_one_thread(wall, files):
     def threads():
         return len(os.listdir(f"/proc/{wall.process.pid}/task"))

@@ -14,7 +14,9 @@ from boardfiles import Files
 SCRIPT = "<script>window.pwned=1</script>"
 IMAGE = '"><img src=x onerror="window.pwned=1">'
 TURNED = "a\u202eb\x1b[31mc\x00d\u2028e"
-LINKS = "[click](javascript:window.pwned=1) [data](data:text/html,<script>window.pwned=1</script>) [x](vbscript:a) ![i](x)"
+LINKS = (
+    "[click](javascript:window.pwned=1) [data](data:text/html,<script>window.pwned=1</script>) [x](vbscript:a) ![i](x)"
+)
 EVIL = f"{SCRIPT}{IMAGE}{{{{7*7}}}} ${{window.pwned=1}} &lt;b&gt; </title></textarea></style>{TURNED}"
 
 
@@ -56,7 +58,9 @@ def site(tmp_path):
     )
     (files.path / ".local").mkdir()
     claim = {"at": "2026-01-01T00:00:00Z", "by": EVIL, "session": EVIL, "verb": "claim", "task": "a", "reason": EVIL}
-    (files.path / ".local" / "events.jsonl").write_text(json.dumps(claim) + "\n" + json.dumps(claim | {"verb": SCRIPT}) + "\n")
+    (files.path / ".local" / "events.jsonl").write_text(
+        json.dumps(claim) + "\n" + json.dumps(claim | {"verb": SCRIPT}) + "\n"
+    )
     return files
 
 
@@ -100,11 +104,36 @@ def test_the_exported_page_holds_text_alone(site):
     done = run(site.folder, "--board", str(site.folder), "export", "html", "-o", "wall.html")
     assert (done.returncode, done.stderr) == (0, "")
     page = (site.folder / "wall.html").read_text()
-    ours = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "main", "article", "code", "bdi", "pre"}
+    ours = {
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "h1",
+        "h2",
+        "h3",
+        "p",
+        "main",
+        "article",
+        "code",
+        "bdi",
+        "pre",
+    }
     assert tags(page) <= ours | {"details", "summary", "small", "a"}
     assert markup.escape(SCRIPT) in page
     assert not re.search("[\x00\x1b\u202e\u2028]", page)
-    assert set(re.findall(r' (\w[\w-]*)="', page)) <= {"lang", "charset", "http-equiv", "content", "name", "class", "id", "href"}
+    assert set(re.findall(r' (\w[\w-]*)="', page)) <= {
+        "lang",
+        "charset",
+        "http-equiv",
+        "content",
+        "name",
+        "class",
+        "id",
+        "href",
+    }
     assert not re.search(r'href="(?!#)', page)
 
 

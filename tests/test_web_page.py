@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from test_web import crowd
-from wall_process import Wall
+from wall_process import Wall, Wire
 
 from boardfiles import Files
 from conftest import add, open_board
@@ -362,16 +362,19 @@ def test_a_saved_file_reaches_the_page(opened, site, figure):
     figure(f"web: saved files reach the page (median {1000 * statistics.median(took):.0f} ms)", tried=len(took), bad=0)
 
 
-def test_a_page_reconnects_by_itself(browser, site):
+def test_a_page_reconnects_by_itself_and_shows_what_it_missed(browser, site):
     with Wall(site.folder) as wall:
+        wire = Wire(wall.port)
         page = browser.new_context(locale="en-GB").new_page()
-        page.goto(wall.link)
+        page.goto(wall.link.replace(f":{wall.port}/", f":{wire.port}/"))
         page.wait_for_selector(".card")
-        page.context.set_offline(True)
-        page.evaluate("0")
-    # The server is gone; another one with another key is not ours, and the page says so rather than trying for ever.
-    expect(page.locator(".line.offline")).to_be_visible()
-    page.context.close()
+        wire.cut()
+        expect(page.locator(".line.offline")).to_be_visible()
+        agent(site, "ann").claim("tiles")
+        wire.mend()
+        expect(in_column(page, "active", "tiles")).to_be_visible(timeout=10_000)
+        expect(page.locator(".line.online")).to_be_visible()
+        page.context.close()
 
 
 def test_a_page_without_its_key_says_how_to_get_it(browser, site):
@@ -454,7 +457,11 @@ def test_axe_finds_nothing_serious(opened, route, scheme):
         page.get_by_role("button", name="List").click()
     page.evaluate(AXE.read_text())
     found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})")["violations"]
-    bad = [(v["id"], v["nodes"][0]["html"][:200], v["nodes"][0]["failureSummary"]) for v in found if v["impact"] in ("serious", "critical")]
+    bad = [
+        (v["id"], v["nodes"][0]["html"][:200], v["nodes"][0]["failureSummary"])
+        for v in found
+        if v["impact"] in ("serious", "critical")
+    ]
     assert bad == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -60,6 +61,46 @@ class Wall:
                 yield events(response.iter_lines())
             finally:
                 late.cancel()
+
+
+class Wire:
+    """A port that leads to a wall and can be cut. Boards are reached through such things: tunnels, forwarded ports."""
+
+    def __init__(self, port):
+        self._to, self._open = port, []
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port = self._server.getsockname()[1]
+        self.whole = True
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self):
+        """Break every connection, and take no new one until it is `mend`ed."""
+        self.whole = False
+        for end in self._open:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        self._open.clear()
+
+    def mend(self):
+        self.whole = True
+
+    def _accept(self):
+        while True:
+            near, _ = self._server.accept()
+            if not self.whole:
+                near.close()
+                continue
+            far = socket.create_connection(("127.0.0.1", self._to))
+            self._open += [near, far]
+            for ends in ((near, far), (far, near)):
+                threading.Thread(target=self._carry, args=ends, daemon=True).start()
+
+    @staticmethod
+    def _carry(source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
 
 
 def events(lines):

@@ -47,7 +47,7 @@ PING = 15
 """Seconds after which a silent stream says that it lives."""
 
 
-class Lane:
+class Clerk:
     """One thread with a board of its own, for a store belongs to one thread."""
 
     def __init__(self, open_board: Callable[[], Board]) -> None:
@@ -76,7 +76,7 @@ class Wall:
         about = {"board": path, "actor": board.actor.name, "person": person, "writable": writable}
         self._live = Live(open_board, about)
         # Reads and writes have a thread each: a write that waits for the lock does not keep a read.
-        self._reads, self._writes = Lane(open_board), Lane(open_board)
+        self._reads, self._writes = Clerk(open_board), Clerk(open_board)
         self._runs, self._writable = os.path.join(path, ".local", "runs"), writable
 
     def app(self, token: str, *, remote: bool = False, name: str = "") -> Guard:

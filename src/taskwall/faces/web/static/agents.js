@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "./vendor/preact.js";
 import { act, releaseSession } from "./acts.js";
 import { get } from "./api.js";
-import { called, href, Lease, TaskLink, Who } from "./parts.js";
+import { href, Lease, Who } from "./parts.js";
 import { about, now, tasks } from "./wall.js";
 import { moment, span, t } from "./words.js";
 

@@ -19,6 +19,8 @@ const THEME = "taskwall.theme";
 
 const route = signal({ screen: "board", id: "" });
 const look = signal(localStorage.getItem(THEME) ?? "auto");
+const systemDark = matchMedia("(prefers-color-scheme: dark)");
+const dark = signal(systemDark.matches);
 
 function readRoute() {
   const [, screen, id = ""] = location.hash.split("/");
@@ -100,10 +102,10 @@ takeToken();
 readRoute();
 addEventListener("hashchange", readRoute);
 addEventListener("keydown", keys);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (theme.value += 1));
+systemDark.addEventListener("change", () => (dark.value = systemDark.matches));
 effect(() => {
-  document.documentElement.dataset.theme = look.value;
-  theme.value = theme.peek() + 1;
+  document.documentElement.dataset.theme = look.value === "auto" ? (dark.value ? "dark" : "light") : look.value;
+  theme.value = document.documentElement.dataset.theme;
 });
 effect(() => {
   document.documentElement.lang = language.value === "zh" ? "zh-CN" : "en";

@@ -4,7 +4,7 @@ import { html, signal, useLayoutEffect } from "./vendor/preact.js";
 import { act, drop, KEYS, menu } from "./acts.js";
 import { Age, href, Labels, Lease, shortId, State, Who, why } from "./parts.js";
 import { about, COLUMNS, columns, tasks } from "./wall.js";
-import { moment, t } from "./words.js";
+import { t } from "./words.js";
 
 const PAGE = 60; // cards of a column before "more"
 const shown = signal({});

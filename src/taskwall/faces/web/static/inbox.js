@@ -5,7 +5,7 @@ import { act, refused, say } from "./acts.js";
 import { verb } from "./api.js";
 import { Markdown } from "./markdown.js";
 import { Age, href, named, State, TaskLink, why } from "./parts.js";
-import { about, COLUMN_OF, dependents, inbox, isDone, tasks } from "./wall.js";
+import { about, behind, COLUMN_OF, inbox, isDone, tasks } from "./wall.js";
 import { t } from "./words.js";
 
 export function Inbox() {
@@ -19,13 +19,13 @@ export function Inbox() {
 }
 
 function Matter({ row }) {
-  const behind = (dependents.value.get(row.id) ?? []).filter((id) => !isDone(tasks.value.get(id)));
+  const waiting = behind(row.id).filter((id) => !isDone(tasks.value.get(id)));
   return html`<article class="matter ${row.state}">
     <p class="facts"><${State} name=${row.state} /> <a href=${href(row.id)}><code>${row.id}</code></a> <${Age} stamp=${row.createdAt} /></p>
     <h2><a href=${href(row.id)}><bdi>${row.subject}</bdi></a></h2>
     ${row.question && row.question !== row.subject && html`<${Markdown} text=${row.question} />`}
     ${row.why && html`<p><bdi>${why(row)}</bdi></p>`}
-    ${behind.length > 0 && html`<p class="soft">${t("inbox.unblocks", { names: named(behind) })}</p>`}
+    ${waiting.length > 0 && html`<p class="soft">${t("inbox.unblocks", { names: named(waiting) })}</p>`}
     ${row.state === "broken" && html`<p class="soft">${t("inbox.mend")}</p>`}
     ${about.value.writable && row.state === "waiting" && html`<${Answer} row=${row} />`}
     ${about.value.writable && row.state === "held" && html`<div class="acts"><button class="main" onClick=${() => act("resume", row)}>${t("act.resume")}</button></div>`}

@@ -5,7 +5,7 @@ import { act, keyOf, KEYS, offered, refused } from "./acts.js";
 import { get, verb } from "./api.js";
 import { Markdown } from "./markdown.js";
 import { Age, called, href, Labels, Lease, State, TaskLink, Who } from "./parts.js";
-import { about, tasks } from "./wall.js";
+import { tasks } from "./wall.js";
 import { moment, t } from "./words.js";
 import { Answer } from "./inbox.js";
 

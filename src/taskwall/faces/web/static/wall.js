@@ -87,4 +87,7 @@ export const dependents = computed(() => {
   return found;
 });
 
+export const before = (id) => tasks.value.get(id)?.blockers ?? [];
+export const behind = (id) => dependents.value.get(id) ?? [];
+
 export const boardName = computed(() => about.value?.board.replace(/[\\/]\.tasks$/, "").split(/[\\/]/).pop() ?? "");
