@@ -166,7 +166,7 @@ export default {
   "task.result": "Result",
   "task.blockers": "Waits for",
   "task.children": "Parts",
-  "task.dependents": "Waits for it",
+  "task.dependents": "Waiting for it",
   "task.notes": "Notes",
   "task.products": "Products",
   "task.checks": "Checks",
@@ -231,7 +231,7 @@ export default {
   "graph.column.task": "Task",
   "graph.column.state": "State",
   "graph.column.waits": "Waits for",
-  "graph.column.behind": "Waits for it",
+  "graph.column.behind": "Waiting for it",
 
   "agents.now": "At work",
   "agents.nobody": "Nobody holds a task now.",
