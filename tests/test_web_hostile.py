@@ -6,7 +6,7 @@ import re
 
 import pytest
 from mcp_process import run
-from test_web_page import CHROMIUM, browser, expect, sync_api  # noqa: F401 - a fixture
+from wall_browser import DESK, browser, expect, go  # noqa: F401 - a fixture
 from wall_process import Wall
 
 from boardfiles import Files
@@ -65,10 +65,9 @@ def site(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed")
 def test_no_screen_of_the_page_runs_or_shows_markup_of_a_task(browser, site):  # noqa: F811 - the fixture
     with Wall(site.folder) as wall:
-        page = browser.new_context(viewport={"width": 1300, "height": 900}, locale="en-GB").new_page()
+        page = browser.new_context(**DESK).new_page()
         alarms, requests = [], []
         page.on("dialog", lambda dialog: alarms.append(dialog.message))
         page.on("pageerror", lambda error: alarms.append(str(error)))
@@ -78,8 +77,7 @@ def test_no_screen_of_the_page_runs_or_shows_markup_of_a_task(browser, site):  #
         page.wait_for_selector(".card")
         page.get_by_role("button", name="Show").click()
         for route in ("board", "task/a", "task/b", "task/c", "task/d", "task/e", "inbox", "agents", "graph", "graph/b"):
-            page.goto(f"{wall.origin}/#/{route}")
-            page.wait_for_timeout(300)
+            go(page, wall.origin, route)
             if route == "agents":
                 page.locator("summary").click()
             if route == "graph":
@@ -138,7 +136,6 @@ def test_the_exported_page_holds_text_alone(site):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed")
 def test_the_exported_page_is_shown_as_styled_and_asks_for_nothing(browser, site):  # noqa: F811 - the fixture
     run(site.folder, "--board", str(site.folder), "export", "html", "-o", "wall.html")
     page = browser.new_page()

@@ -3,13 +3,13 @@
 import json
 import os
 import re
-import shutil
 import statistics
 import time
 from pathlib import Path
 
 import pytest
 from test_web import crowd
+from wall_browser import DESK, browser, expect, go  # noqa: F401 - a fixture
 from wall_process import Wall, Wire
 
 from boardfiles import Files
@@ -17,22 +17,8 @@ from conftest import add, open_board
 from taskwall.core.model import Settings
 from taskwall.stores.files.store import FileStore
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 AXE = Path(os.environ.get("AXE_CORE", Path(__file__).parent.parent / "node_modules/axe-core/axe.min.js"))
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run"]  # fmt: skip
-
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed")]
-expect = sync_api.expect
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield browser
-        browser.close()
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -67,15 +53,15 @@ def opened(browser, site):
     with Wall(site.folder) as wall:
 
         def opened(route="board", **options):
-            context = browser.new_context(**{"viewport": {"width": 1300, "height": 850}, "locale": "en-GB"} | options)
+            context = browser.new_context(**DESK | options)
             contexts.append(context)
             page = context.new_page()
             page.set_default_timeout(8000)
             page.on("pageerror", lambda error: errors.append(str(error)))
             page.on("console", lambda message: message.type == "error" and errors.append(message.text))
             page.goto(wall.link)
-            page.wait_for_selector(".card")
-            page.goto(f"{wall.origin}/#/{route}")
+            go(page, wall.origin, "board")
+            go(page, wall.origin, route)
             return page
 
         yield opened
@@ -235,15 +221,8 @@ def node(page, task_id):
     raise AssertionError(f"{task_id} is not on the canvas")
 
 
-def graph(opened, route="graph", **options):
-    page = opened(route, **options)
-    page.wait_for_selector("canvas")
-    page.wait_for_timeout(500)  # boxes come to rest
-    return page
-
-
 def test_the_graph_spotlights_a_chain_and_acts(opened, site):
-    page = graph(opened, "graph/wall")
+    page = opened("graph/wall")
     expect(page.locator(".spotlight")).to_contain_text("waits for 1 open of 1")
     expect(page.locator(".spotlight")).to_contain_text("2 open wait for it")
     page.locator("canvas").focus()
@@ -258,7 +237,7 @@ def test_the_graph_spotlights_a_chain_and_acts(opened, site):
 
 
 def test_dragging_one_task_onto_another_links_them_and_a_cycle_is_refused_by_name(opened, site):
-    page = graph(opened)
+    page = opened("graph")
     tiles, lamps, wires = node(page, "tiles"), node(page, "lamps"), node(page, "wires")
 
     def drag(start, end):
@@ -277,16 +256,17 @@ def test_dragging_one_task_onto_another_links_them_and_a_cycle_is_refused_by_nam
 
 
 def test_a_change_of_state_moves_nothing_in_the_picture(opened, site):
-    page = graph(opened)
+    page = opened("graph")
     at = node(page, "lamps")
     agent(site, "claude").complete("wires")
-    page.wait_for_timeout(800)
+    page.wait_for_function("import('/wall.js').then(({tasks}) => tasks.value.get('wall').state === 'ready')")
+    page.wait_for_selector("canvas[aria-busy=false]")
     page.mouse.click(5 + at[0], at[1])
     expect(page.locator(".spotlight code")).to_have_text("lamps")
 
 
 def test_the_list_says_what_the_picture_shows(opened):
-    page = graph(opened)
+    page = opened("graph")
     page.get_by_role("button", name="List").click()
     row = page.locator("tr", has=page.locator("code", has_text="wall"))
     expect(row.locator("td").nth(2)).to_contain_text("走水电")
@@ -295,7 +275,7 @@ def test_the_list_says_what_the_picture_shows(opened):
 
 
 def test_the_graph_is_saved_as_svg_and_mermaid(opened, tmp_path):
-    page = graph(opened)
+    page = opened("graph")
     for name, wanted in (("SVG", "<svg xmlns"), ("Mermaid", "flowchart LR")):
         with page.expect_download() as got:
             page.get_by_role("button", name=f"Save as {name}").click()
@@ -440,7 +420,6 @@ SCREENS = ["board", "graph", "agents", "inbox", "task/wall"]
 @pytest.mark.parametrize("route", SCREENS)
 def test_a_phone_shows_every_screen_without_scrolling_sideways(opened, route):
     page = opened(route, viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
-    page.wait_for_timeout(300)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     expect(page.locator("nav a").first).to_be_in_viewport()
 
@@ -450,7 +429,6 @@ def test_a_phone_shows_every_screen_without_scrolling_sideways(opened, route):
 @pytest.mark.parametrize("route", [*SCREENS, "board?", "graph-list"])
 def test_axe_finds_nothing_serious(opened, route, scheme):
     page = opened(route.partition("?")[0].partition("-")[0], color_scheme=scheme)
-    page.wait_for_timeout(400)
     if route == "board?":
         page.keyboard.press("n")
     if route == "graph-list":
@@ -472,16 +450,13 @@ def test_axe_finds_nothing_serious(opened, route, scheme):
 def test_many_tasks_are_shown_and_can_be_acted_on(browser, tmp_path, many, least, most, figure):
     files = Files(tmp_path, {f"t{n}.json": crowd(n) for n in range(many + 1500)})
     with Wall(files.folder) as wall:
-        page = browser.new_context(viewport={"width": 1300, "height": 850}, locale="en-GB").new_page()
+        page = browser.new_context(**DESK).new_page()
         began = time.monotonic()
         page.goto(wall.link)
         page.wait_for_selector(".card")
         first = time.monotonic() - began
         assert page.locator(".card").count() <= 4 * 60, "a column shows a page of its cards"
-        page.goto(f"{wall.origin}/#/graph")
-        page.wait_for_selector("canvas")
-        page.wait_for_function("document.querySelector('.tools .soft').textContent.match(/\\d{3}/)")
-        page.wait_for_timeout(1500)
+        go(page, wall.origin, "graph")
         frames = page.evaluate(PAN)
         page.keyboard.press("1")
         page.locator(".column.ready .card .subject").first.focus()

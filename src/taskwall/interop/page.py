@@ -50,7 +50,7 @@ def html(board: Board) -> str:
         by_state[row.state].append(row)
     sections = [_section(view, name, by_state[name]) for name in ORDER if by_state[name]]
     sections += [_folded(view, name, by_state[name]) for name in STATES if name not in ORDER and by_state[name]]
-    counts = ", ".join(f"{len(found)} {name}" for name, found in by_state.items() if found)
+    counts = ", ".join(f"{len(found)} {_words(name)}" for name, found in by_state.items() if found)
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     title = _escaped(os.path.basename(os.path.abspath(board.root)))
     return f"""<!doctype html>
@@ -72,14 +72,18 @@ def html(board: Board) -> str:
 """
 
 
+def _words(state: str) -> str:
+    return state.replace("_", " ")
+
+
 def _section(view: View, name: str, found: Iterable[Row]) -> str:
     articles = [_article(view, row) for row in found]
-    return f"<h2>{name} <small>{len(articles)}</small></h2>\n{''.join(articles)}"
+    return f"<h2>{_words(name)} <small>{len(articles)}</small></h2>\n{''.join(articles)}"
 
 
 def _folded(view: View, name: str, found: Iterable[Row]) -> str:
     articles = [_article(view, row) for row in found]
-    return f"<details>\n<summary>{name} ({len(articles)})</summary>\n{''.join(articles)}</details>\n"
+    return f"<details>\n<summary>{_words(name)} ({len(articles)})</summary>\n{''.join(articles)}</details>\n"
 
 
 def _article(view: View, row: Row) -> str:

@@ -67,7 +67,7 @@ def serve(
     app = wall.app(token, remote=bool(remote), name=remote or "")
     options = uvicorn.Config(
         app,
-        log_level="error",
+        log_level="critical",
         access_log=False,
         server_header=False,
         proxy_headers=False,

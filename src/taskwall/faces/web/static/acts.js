@@ -20,11 +20,15 @@ export function say(good, title, lines = []) {
 
 export const unsay = (id) => (said.value = said.value.filter((one) => one.id !== id));
 
+// Refusals of which the way out is in view; that of the others is told in the server's words.
+const PLAIN = "blocked held reserved already_resolved not_claimed cycle already_claimed not_owner superseded".split(" ");
+
 export function explain(error) {
   const by = error.code === "cycle" ? error.by.map(called).join(" → ") : named(error.by);
   const known = t(`code.${error.code}`, { by });
   const title = known.startsWith("code.") ? error.message : known;
-  return { title, lines: [...new Set([error.message === title ? "" : error.message, error.next])] };
+  const next = PLAIN.includes(error.code) ? "" : error.next;
+  return { title, lines: [error.message === title ? "" : error.message, next].filter(Boolean) };
 }
 
 export function refused(error) {

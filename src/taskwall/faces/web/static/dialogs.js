@@ -1,10 +1,10 @@
 // One dialog at a time: a form for an act, a menu of acts, a choice, or the help. And what was said last.
 
 import { html, useEffect, useRef, useState } from "./vendor/preact.js";
-import { act, close, dialog, explain, keyOf, open, said, unsay } from "./acts.js";
+import { act, close, dialog, explain, keyOf, KEYS, open, said, unsay } from "./acts.js";
 import { Refusal } from "./api.js";
 import { State } from "./parts.js";
-import { matches, tasks } from "./wall.js";
+import { isDone, matches, tasks } from "./wall.js";
 import { t } from "./words.js";
 
 export function Dialog() {
@@ -26,7 +26,16 @@ export function Dialog() {
 }
 
 function Menu({ menu, row }) {
-  return html`<div class="menu">
+  const keys = (event) => {
+    const step = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
+    if (step) document.activeElement[step]?.focus();
+    else if (menu.includes(KEYS[event.key])) {
+      close();
+      act(KEYS[event.key], row);
+    } else return;
+    event.preventDefault();
+  };
+  return html`<div class="menu" onKeyDown=${keys}>
     ${menu.map((name) => html`<button key=${name} class=${name === "cancel" ? "danger" : ""} onClick=${() => (close(), act(name, row))}>
       ${t(`act.${name}`)} ${keyOf(name) && html`<kbd>${keyOf(name)}</kbd>`}
     </button>`)}
@@ -104,7 +113,7 @@ function Picker({ name, label, without, required }) {
   const input = useRef();
   useEffect(() => input.current.focus(), []);
   const all = [...tasks.value.values()];
-  const found = words ? all.filter((row) => row.id !== without && matches(row, words)).slice(0, MOST_FOUND) : [];
+  const found = words ? all.filter((row) => row.id !== without && !isDone(row) && matches(row, words)).slice(0, MOST_FOUND) : [];
   return html`<label>${label}<input ref=${input} value=${words} autocomplete="off" required=${required && !chosen}
       onInput=${(event) => (setWords(event.target.value), setChosen(""))} /></label>
     <input type="hidden" name=${name} value=${chosen || found[0]?.id || words} />

@@ -179,6 +179,7 @@ function Picture({ scene }) {
         const from = old[key] ? { x: old[key].x + shift.x, y: old[key].y + shift.y } : { x, y };
         at.current[key] = { x: from.x + (x - from.x) * part, y: from.y + (y - from.y) * part };
       }
+      canvas.current?.setAttribute("aria-busy", part < 1);
       redraw();
       if (part < 1) requestAnimationFrame(step);
     };
@@ -249,7 +250,7 @@ function Picture({ scene }) {
     if (found?.size) showNode(scene.nodes.find(({ row }) => found.has(row.id)));
   }, [words_]);
   return html`<div class="picture">
-    <canvas ref=${canvas} tabindex="0" role="application" aria-label=${t("graph.label")} onKeyDown=${keys} ...${pointers}></canvas>
+    <canvas ref=${canvas} tabindex="0" role="application" aria-busy="true" aria-label=${t("graph.label")} onKeyDown=${keys} ...${pointers}></canvas>
     <div class="zoom">${Object.entries(tools).map(([name, run]) => html`<button key=${name} onClick=${() => (run(), redraw())} aria-label=${t(`graph.${name}`)} title=${t(`graph.${name}`)}>${{ in: "+", out: "−", fit: "⤢", start: "◎" }[name]}</button>`)}</div>
     ${chosen ? html`<${Spotlight} row=${tasks.value.get(selected.value)} up=${up} down=${down} />` : about.value.writable && html`<p class="hint soft">${t("graph.hint")}</p>`}
   </div>`;
