@@ -11,6 +11,7 @@ from boardfiles import Files
 from conftest import add, open_board
 from taskwall import verbs  # noqa: F401 - importing verbs registers them
 from taskwall.core.model import Settings
+from taskwall.faces.web.rows import Look, look
 from taskwall.registry import VERBS
 from taskwall.stores.files.store import FileStore
 
@@ -139,6 +140,19 @@ def test_a_file_saved_by_an_editor_is_a_change_and_a_removed_one_is_gone(wall, f
         assert next(events)[1]["gone"] == ["c"]
         path.write_text('{"id": "c", "subject": ')
         assert rows_of(next(events)[1])["c"]["state"] == "broken"
+
+
+def test_time_that_passes_is_no_change_and_a_renewed_lease_is_one(board_for, clock):
+    board = board_for("ann")
+    add(board, "a")
+    board.claim("a", ttl=15)
+    seen = look(board.store.read(), board.actor, 1_000_000, Look())
+    clock.sleep(seconds=30)
+    later = look(board.store.read(), board.actor, 1_030_400, seen)
+    assert later.rows == seen.rows
+    board.heartbeat("a")
+    renewed = look(board.store.read(), board.actor, 1_030_500, later)
+    assert renewed.rows["a"]["claim"]["until"] == 1_030_500 + 15 * 60_000
 
 
 def test_a_lease_that_runs_out_is_told_though_no_file_changes(wall, files):
