@@ -253,6 +253,8 @@ def test_the_log_of_a_run_is_found_by_its_session(wall, files):
     told = wall.get("log", session="s-9")["lines"]
     assert [line["who"] for line in told] == ["assistant", "call", "end"]
     assert wall.get("log", session="unknown")["lines"] == []
+    (runs / "s-10.log").write_text("one\ntwo\x1b[31m\n")
+    assert [line["text"] for line in wall.get("log", session="s-10")["lines"]] == ["one", "two\x1b[31m"]
 
 
 @pytest.mark.slow

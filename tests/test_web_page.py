@@ -195,6 +195,21 @@ def test_a_task_shows_why_and_what_it_waits_for_and_only_legal_acts(opened, site
     expect(page.locator(".note strong")).to_have_text("note")
 
 
+def test_checks_are_shown_with_their_evidence(opened, site):
+    task = stored(site, "wall") | {"checks": ["make test", "make lint"], "products": ["a.txt"]}
+    task["evidence"] = {
+        "products": {"a.txt": 12},
+        "checks": [{"command": "make test", "exit": 0, "seconds": 1.5, "output": "9 passed"}],
+    }
+    (site.path / "wall.json").write_text(json.dumps(task))
+    page = opened("task/wall")
+    story = page.locator(".story")
+    for told in ("make test exit 0, 1.5 s", "make lint not verified yet", "a.txt 12 bytes"):
+        expect(story).to_contain_text(told)
+    page.locator("summary", has_text="Last lines").click()
+    expect(story).to_contain_text("9 passed")
+
+
 def test_editing_a_task_writes_what_was_changed_alone(opened, site):
     page = opened("task/tiles")
     page.locator(".acts button", has_text="Edit").click()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
@@ -43,26 +44,28 @@ STATUSES = {
     "unwritable": 503,
 }
 """The HTTP status of a refusal; every other one is a conflict with the board as it is."""
+READERS, WRITERS = 2, 4
 PING = 15
 """Seconds after which a silent stream says that it lives."""
 
 
-class Clerk:
-    """One thread with a board of its own, for a store belongs to one thread."""
+class Clerks:
+    """Threads, each with a board of its own, for a store belongs to one thread; as many as are busy at once."""
 
-    def __init__(self, open_board: Callable[[], Board]) -> None:
+    def __init__(self, open_board: Callable[[], Board], most: int) -> None:
         self._open = open_board
-        self._board: Board | None = None
-        self._thread = ThreadPoolExecutor(1)
+        self._own = threading.local()
+        self._threads = ThreadPoolExecutor(most)
 
     async def run(self, job: Callable[[Board], Any]) -> Response:
         """Do this with the board: its JSON data in an envelope, or the refusal."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, job)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, job)
 
     def _answer(self, job: Callable[[Board], Any]) -> Response:
         try:
-            self._board = self._board or self._open()
-            return _json(job(self._board))
+            if not hasattr(self._own, "board"):
+                self._own.board = self._open()
+            return _json(job(self._own.board))
         except Refused as error:
             return _json(refusal_envelope(error), STATUSES.get(error.code, 409))
 
@@ -75,8 +78,8 @@ class Wall:
         person = board.store.settings.is_person(board.actor.name)
         about = {"board": path, "actor": board.actor.name, "person": person, "writable": writable}
         self._live = Live(open_board, about)
-        # Reads and writes have a thread each: a write that waits for the lock does not keep a read.
-        self._reads, self._writes = Clerk(open_board), Clerk(open_board)
+        # Apart, so that a write that waits for the lock, or for what it verifies, does not keep a read.
+        self._reads, self._writes = Clerks(open_board, READERS), Clerks(open_board, WRITERS)
         self._runs, self._writable = os.path.join(path, ".local", "runs"), writable
 
     def app(self, token: str, *, remote: bool = False, name: str = "") -> Guard:

@@ -1,4 +1,7 @@
-"""The last words of a run: the end of the log that an agent's session keeps in `.local/runs/`."""
+"""The last words of a run: the end of the log that an agent's session keeps in `.local/runs/`.
+
+Our own agent's is `RUN.jsonl`, whose first line names its session; of any other, `SESSION.log` is what it printed.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+SUFFIXES = (".jsonl", ".log")
 MAX_BYTES = 64 * 1024
 MAX_LINES = 30
 MAX_TEXT = 600
@@ -19,18 +23,19 @@ MAX_RUNS = 50
 def tail(runs: str, session: str) -> list[dict[str, str]]:
     """The end of the latest log of this session, `{who, text}` a message; empty when it keeps none."""
     for path in _latest(runs):
+        printed = os.path.basename(path) == f"{session}.log"
         with open(path, "rb") as file:
-            if _entry(file.readline(MAX_BYTES)).get("session") != session:
+            if not printed and _entry(file.readline(MAX_BYTES)).get("session") != session:
                 continue
             file.seek(max(file.tell(), os.fstat(file.fileno()).st_size - MAX_BYTES))
-            messages = [message for line in file for message in _messages(_entry(line))]
-        return messages[-MAX_LINES:]
+            lines = file.read(MAX_BYTES).splitlines()
+        return [told for line in lines for told in (_printed if printed else _messages)(line)][-MAX_LINES:]
     return []
 
 
 def _latest(runs: str) -> list[str]:
     try:
-        found = [e for e in os.scandir(runs) if e.name.endswith(".jsonl") and e.is_file(follow_symlinks=False)]
+        found = [e for e in os.scandir(runs) if e.name.endswith(SUFFIXES) and e.is_file(follow_symlinks=False)]
     except OSError:
         return []
     return [e.path for e in sorted(found, key=lambda e: e.stat().st_mtime_ns, reverse=True)[:MAX_RUNS]]
@@ -44,8 +49,13 @@ def _entry(line: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _messages(entry: dict[str, Any]) -> list[dict[str, str]]:
-    """What one line of a log says: a message's text, then the tools that it calls."""
+def _printed(line: bytes) -> list[dict[str, str]]:
+    return [{"who": "", "text": line.decode("utf-8", "replace")[:MAX_TEXT]}]
+
+
+def _messages(line: bytes) -> list[dict[str, str]]:
+    """What one line of a run says: a message's text, then the tools that it calls."""
+    entry = _entry(line)
     message = entry.get("message")
     if not isinstance(message, dict):
         end = entry.get("end")

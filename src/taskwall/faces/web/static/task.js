@@ -116,13 +116,19 @@ function Details({ task, row }) {
 
 // What was promised, and what was found when the task was completed.
 function Proof({ products = [], checks = [], evidence = {} }) {
-  const { products: sizes = {}, ...rest } = evidence;
+  const { products: sizes = {}, checks: ran = [], ...rest } = evidence;
   if (!products.length && !checks.length && !Object.keys(evidence).length) return null;
   const found = (glob) => (glob in sizes ? t("evidence.bytes", { n: sizes[glob] }) : t("task.unverified"));
   return html`
     ${products.length > 0 && html`<section><h2>${t("task.products")}</h2><ul class="plainlist">${products.map((glob) => html`<li><code>${glob}</code> <span class="soft">${found(glob)}</span></li>`)}</ul></section>`}
-    ${checks.length > 0 && html`<section><h2>${t("task.checks")}</h2><ul class="plainlist">${checks.map((command) => html`<li><code>${command}</code></li>`)}</ul></section>`}
+    ${checks.length > 0 && html`<section><h2>${t("task.checks")}</h2><ul class="plainlist">${checks.map((command) => html`<li><${Check} command=${command} ran=${Array.isArray(ran) && ran.find((one) => one?.command === command)} /></li>`)}</ul></section>`}
     ${Object.keys(rest).length > 0 && html`<section><h2>${t("task.evidence")}</h2><pre class="evidence">${JSON.stringify(rest, null, 1)}</pre></section>`}`;
+}
+
+function Check({ command, ran }) {
+  if (!ran) return html`<code>${command}</code> <span class="soft">${t("task.unverified")}</span>`;
+  return html`<code>${command}</code> <span class="soft">${t("evidence.check", { exit: ran.exit, seconds: ran.seconds })}</span>
+    ${ran.output && html`<details><summary>${t("evidence.output")}</summary><pre>${ran.output}</pre></details>`}`;
 }
 
 const TOLD = ["at", "by", "session", "verb", "task", "epoch", "subject"];

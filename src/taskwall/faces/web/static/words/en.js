@@ -210,6 +210,8 @@ export default {
   "reason.holder": "held by {id}",
   "reason.lapsed": "the lease of {id} ran out",
   "reason.reserved": "reserved for {id}",
+  "evidence.check": "exit {exit}, {seconds} s",
+  "evidence.output": "Last lines",
   "evidence.bytes": "{n} bytes",
 
   "graph.label": "Graph of tasks and what they wait for. The list shows the same in words.",

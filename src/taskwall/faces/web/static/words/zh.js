@@ -210,6 +210,8 @@ export default {
   "reason.holder": "由 {id} 持有",
   "reason.lapsed": "{id} 的租约已过期",
   "reason.reserved": "留给 {id}",
+  "evidence.check": "退出码 {exit}，{seconds} 秒",
+  "evidence.output": "最后几行输出",
   "evidence.bytes": "{n} 字节",
 
   "graph.label": "任务及其等待关系图。列表以文字呈现相同内容。",
