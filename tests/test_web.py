@@ -56,6 +56,7 @@ SAME = [
 ]
 
 
+@pytest.mark.slow
 def test_every_answer_and_refusal_is_that_of_the_command_line(wall, files):
     for verb, arguments, words in SAME:
         assert wall.ask(verb, **arguments).json() == cli(files.folder, *words), verb
@@ -92,6 +93,7 @@ def test_actions_are_those_of_the_servers_actor(wall, files):
     assert {"steal", "cancel"} <= set(wall.get("actions", task="a")["actions"])
 
 
+@pytest.mark.slow
 def test_who_acts_is_as_the_server_was_told(files):
     with Wall(files.folder, "--as", "ann", TASKWALL_ACTOR="bob", CLAUDECODE="1") as wall:
         assert wall.ask("claim_task", task_id="a").json()["data"]["task"]["owner"] == "ann"
@@ -99,6 +101,7 @@ def test_who_acts_is_as_the_server_was_told(files):
         assert wall.served["actor"] == "user", "the person at the browser is no agent, whoever started the server"
 
 
+@pytest.mark.slow
 def test_nothing_is_changed_by_a_page_for_reading(files):
     with Wall(files.folder, "--read-only") as wall:
         before = files.texts()
@@ -167,6 +170,7 @@ def test_a_lease_that_runs_out_is_told_though_no_file_changes(wall, files):
         assert states == ["in_progress", "stale"]
 
 
+@pytest.mark.slow
 def test_what_waits_for_the_person_at_the_page_is_marked(files):
     board = files.board("ann")
     board.ask("a", "red or blue?", ("red", "blue"))

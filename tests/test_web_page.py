@@ -280,6 +280,19 @@ def test_a_change_of_state_moves_nothing_in_the_picture(opened, site):
     expect(page.locator(".spotlight code")).to_have_text("lamps")
 
 
+def test_finished_work_is_folded_until_asked_for_and_a_task_asked_for_is_shown(opened, site):
+    agent(site, "claude").claim("tiles")
+    agent(site, "claude").complete("tiles")
+    page = opened("graph")
+    counts = page.locator(".tools .soft")
+    expect(counts).to_have_text("6 tasks, 1 folded")
+    for told in ("7 tasks, 0 folded", "6 tasks, 1 folded"):
+        page.get_by_role("button", name="Finished").click()
+        expect(counts).to_have_text(told)
+    page.goto(page.url + "/tiles")
+    expect(page.locator(".spotlight h2")).to_have_text("订瓷砖")
+
+
 def test_the_list_says_what_the_picture_shows(opened):
     page = opened("graph")
     page.get_by_role("button", name="List").click()

@@ -68,6 +68,16 @@ export function paintLink(canvas, { node, link }, view) {
 
 export const middle = (canvas) => [canvas.clientWidth / 2, canvas.clientHeight / 2];
 
+const READING = 0.7; // the least zoom at which a box that was gone to can be read
+
+// Brings a box to the middle.
+export function centre(view, canvas, node) {
+  view.zoom = Math.max(view.zoom, READING);
+  const [x, y] = middle(canvas);
+  view.x = x - node.x * view.zoom;
+  view.y = y - node.y * view.zoom;
+}
+
 export function zoomAt(view, factor, x, y) {
   const zoom = Math.min(ZOOM.most, Math.max(ZOOM.least, view.zoom * factor));
   view.x = x - ((x - view.x) * zoom) / view.zoom;
@@ -87,7 +97,7 @@ const MOVABLE = ["in_progress", "ready", "stale", "waiting"];
 // All of a small graph; of a large one, the work that can move with what waits for it. A chosen task comes first.
 export function startOf(scene, canvas, id) {
   const whole = fit(scene, canvas);
-  if (whole.zoom >= 0.7 && !id) return whole;
+  if (whole.zoom >= READING && !id) return whole;
   const movable = scene.nodes.filter(({ row }) => MOVABLE.includes(row.state));
   const best = scene.known.get(id) ?? movable.reduce((a, b) => ((b.row.rank ?? 0) > (a?.row.rank ?? -1) ? b : a), null) ?? scene.nodes[0];
   const zoom = canvas.clientWidth < 600 ? 0.8 : 1;
