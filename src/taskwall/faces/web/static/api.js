@@ -39,7 +39,9 @@ async function ask(path, options = {}) {
 }
 
 async function data(response) {
-  const envelope = JSON.parse(await response.text(), visible);
+  const text = await response.text();
+  if (response.status === 500) throw new Refusal({ code: "internal", message: text });
+  const envelope = JSON.parse(text, visible);
   if (!envelope.ok) throw new Refusal(envelope.error);
   return envelope.data;
 }

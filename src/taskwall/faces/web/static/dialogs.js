@@ -73,7 +73,7 @@ function Form({ fields = [], submit, danger, run, choices }) {
     ${fields.map((field, n) => html`<${Field} key=${field.name} ...${field} first=${n === 0} />`)}
     ${error && html`<div class="refusal" role="alert"><strong>${error.title}</strong>${error.lines.map((line) => html`<p>${line}</p>`)}</div>`}
     <div class="buttons">
-      <button type="button" onClick=${close}>${t("act.keep")}</button>
+      <button type="button" onClick=${close}>${t(danger || choices ? "act.keep" : "act.dismiss")}</button>
       ${choices?.map(({ label, run }) => html`<button type="button" class="danger" disabled=${busy} onClick=${() => attempt(run)}>${label}</button>`)}
       ${submit && html`<button class=${danger ? "danger" : "main"} disabled=${busy}>${submit}</button>`}
     </div>

@@ -134,6 +134,7 @@ export default {
   "drop.person": "It waits for a person: answer or resume it.",
   "drop.same": "It is there already.",
 
+  "code.internal": "The server failed at this",
   "code.offline": "The server does not answer",
   "code.blocked": "Blocked by {by}",
   "code.held": "Held",

@@ -134,6 +134,7 @@ export default {
   "drop.person": "它在等人：请答复或恢复。",
   "drop.same": "它已经在那里了。",
 
+  "code.internal": "服务器出错",
   "code.offline": "服务器没有响应",
   "code.blocked": "被 {by} 阻塞",
   "code.held": "已搁置",
