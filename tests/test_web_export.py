@@ -63,8 +63,10 @@ class Watching:
 
     def says(self, within=PATIENCE):
         """Whether it has something to say."""
-        if b"\n" not in self.rest and select.select([self.process.stdout], [], [], within)[0]:
-            self.rest += os.read(self.process.stdout.fileno(), 65536)
+        while b"\n" not in self.rest and select.select([self.process.stdout], [], [], within)[0]:
+            more = os.read(self.process.stdout.fileno(), 65536)
+            assert more, "it ended"
+            self.rest += more
         return b"\n" in self.rest
 
     def line(self):

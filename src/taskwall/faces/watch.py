@@ -24,10 +24,10 @@ LONGEST_WAIT = 5.0
 
 
 def watch(board: Board, say: Callable[[str], object], *, as_json: bool = False) -> int:
-    """Say each event of the board from now on, until interrupted. as_json: as one JSON object a line."""
+    """Say each event of the board from now on, a line each, until interrupted. as_json: as one JSON object."""
     with suppress(KeyboardInterrupt):
         for event in events(board):
-            say(dumps(event) if as_json else text(History((event,))))
+            say((dumps(event) if as_json else text(History((event,)))) + "\n")
     return 0
 
 

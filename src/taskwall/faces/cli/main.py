@@ -285,7 +285,7 @@ def _watch(_: Command, args: Namespace) -> int:
     from ..watch import watch
 
     board = config.open_board(_located(args), config.find_actor(args.actor, os.environ))
-    return watch(board, partial(print, flush=True), as_json=args.json)
+    return watch(board, partial(print, end="", flush=True), as_json=args.json)
 
 
 def _export(_: Command, args: Namespace) -> int:
