@@ -293,6 +293,8 @@ def crowd(n):
 def test_a_port_in_use_is_refused_and_without_one_the_next_free_is_taken(wall, files):
     taken = run(files.folder, "--board", str(files.folder), "web", "--port", str(wall.port))
     assert taken.returncode == 2 and "--port" in taken.stderr
+    with Wall(files.folder, port=()) as one, Wall(files.folder, port=()) as two:
+        assert 7420 <= one.port < two.port
 
 
 def test_a_server_ends_at_once_on_a_signal_though_pages_are_open(wall):

@@ -19,8 +19,8 @@ PATIENCE = 20
 class Wall:
     """A server process on the board in `folder`. `ask` calls a verb; `stream` reads events until told to stop."""
 
-    def __init__(self, folder, *words, **env):
-        command = [sys.executable, "-m", "taskwall", "--board", str(folder), "web", "--port", "0", "--json", *words]
+    def __init__(self, folder, *words, port=("--port", "0"), **env):
+        command = [sys.executable, "-m", "taskwall", "--board", str(folder), "web", "--json", *port, *words]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen(command, cwd=folder, env=clean_env(**env), text=True, **pipes)
         line = self.process.stdout.readline()

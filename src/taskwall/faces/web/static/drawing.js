@@ -15,7 +15,7 @@ export function palette() {
   return Object.fromEntries(COLOURS.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-export const tint = {
+const tint = {
   ready: "ready",
   in_progress: "active",
   stale: "stale",
