@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 from mcp_process import run
@@ -11,6 +13,7 @@ from boardfiles import Files
 from conftest import add, open_board
 from taskwall import verbs  # noqa: F401 - importing verbs registers them
 from taskwall.core.model import Settings
+from taskwall.core.state import state
 from taskwall.faces.web.rows import Look, look
 from taskwall.registry import VERBS
 from taskwall.stores.files.store import FileStore
@@ -216,6 +219,39 @@ def test_all_pages_share_one_thread(wall, files):
             assert threads() == before
             files.board("ann").claim("c")
             assert next(second)[1]["tasks"] == next(third)[1]["tasks"]
+
+
+@pytest.mark.slow
+def test_a_page_ends_up_with_the_board_as_it_is_whatever_a_crowd_does_to_it(wall, files):
+    script = """if True:
+        import sys
+        from taskwall.config import find_actor, find_board, open_board
+        from taskwall.core.errors import Refused
+        from taskwall.core.rules import Draft
+        name, folder = sys.argv[1:]
+        board = open_board(find_board(folder, {}, folder), find_actor(name, {}))
+        for n in range(25):
+            board.create([Draft(subject=f"{name} {n}", ref="x"), Draft(subject="after", blocked_by=("x",))])
+            try:
+                task = board.claim().row.task
+                (board.release if n % 5 == 0 else board.complete)(task.token)
+            except Refused:
+                pass
+    """
+    with wall.stream() as events:
+        shown = rows_of(next(events)[1])
+        command = [sys.executable, "-c", script]
+        agents = [subprocess.Popen([*command, f"agent{n}", str(files.folder)]) for n in range(3)]
+        assert [process.wait() for process in agents] == [0, 0, 0]
+        wall.ask("update_task", task_id="a", note="the last")
+        last = files.reread().get("a").rev
+        for _, told, _ in events:
+            shown |= rows_of(told)
+            if shown["a"]["rev"] == last:
+                break
+    view = files.reread()
+    assert {i: row["state"] for i, row in shown.items()} == {task.id: state(view, task).name for task in view}
+    assert len(shown) == 3 + 3 * 25 * 2
 
 
 def test_a_page_that_comes_back_sees_what_it_missed(wall, files):
