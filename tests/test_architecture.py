@@ -22,6 +22,7 @@ LAYERS = [
     {"core.rules.deciding", "core.rules.ending"},
     {"core.rules.claiming"},
     {"core.rules"},
+    {"core.actions"},
     {"results", "process", "signals", "lengths"},
     {"stores", "proof"},
     {"board", "trust"},
@@ -36,7 +37,7 @@ LAYERS = [
 LIGHT = {"argparse", "json", "re", "os", "time", "unicodedata"}
 HEAVY = {
     "anthropic", "asyncio", "dataclasses", "inspect", "openai", "pathlib", "pydantic", "rich", "shtab", "sqlite3",
-    "subprocess", "tomllib", "typing", "urllib", "httpx2", "difflib",
+    "subprocess", "tomllib", "typing", "urllib", "httpx2", "difflib", "starlette", "uvicorn", "sse_starlette",
 }  # fmt: skip
 
 

@@ -135,9 +135,9 @@ def hints(verb: Verb) -> dict[str, bool]:
     }
 
 
-def schema(verb: Verb) -> dict[str, Any]:
-    """The parameters that agents are shown as a JSON schema."""
-    shown = [p for p in verb.params if verb.agents is None or p.public in verb.agents]
+def schema(verb: Verb, *, everything: bool = False) -> dict[str, Any]:
+    """The parameters that agents are shown, or all that there are, as a JSON schema."""
+    shown = [p for p in verb.params if everything or verb.agents is None or p.public in verb.agents]
     return _object({p.public: _property(p) for p in shown}, [p.public for p in shown if p.required])
 
 

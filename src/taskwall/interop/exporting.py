@@ -10,6 +10,7 @@ from ..render import near
 from ..results import Exported
 from ..stores.files.disk import DISK, Write, write_all
 from .exporters import EXPORTERS, tasks_of
+from .page import html
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +22,11 @@ def export_board(board: Board, *, format: str = "jsonl", path: str = "-", force:
 
     Raises Invalid, Unwritable.
     """
-    exporter = EXPORTERS.get(format.lower())
+    title = os.path.basename(os.path.abspath(board.root))
+    exporters = EXPORTERS | {"html": lambda view: html(view, title)}
+    exporter = exporters.get(format.lower())
     if exporter is None:
-        raise Invalid(f"no format {format!r}", next=near(format, EXPORTERS))
+        raise Invalid(f"no format {format!r}", next=near(format, exporters))
     view = board.store.read()
     left_out = tuple(sorted(task.flaw for task in view if task.flaw))
     count = len(tasks_of(view))

@@ -321,7 +321,7 @@ COMMANDS = {
             "export",
             "",
             (
-                Argument("[FORMAT]", "format", doc="jsonl (all of it, to import again), beads, markdown or csv"),
+                Argument("[FORMAT]", "format", doc="jsonl (all of it, to import again), beads, markdown, csv or html"),
                 Argument("-o --output", "path", doc="a new file; - for standard output"),
                 Argument("--force", "force", "flag", "the file may exist, and is replaced"),
             ),
@@ -429,6 +429,18 @@ COMMANDS = {
             "`-- claude -p {prompt}`; {task} is the id, and without {prompt} the prompt comes on standard input.",
             tail="command",
         ),
+        Command(
+            "web",
+            "",
+            (
+                Argument("--open", "open", "flag", "open it in a browser"),
+                Argument("--port", "port", "int", "7420 or the next free one without it; 0 takes any"),
+                Argument("--read-only", "read_only", "flag", "show, and change nothing"),
+                Argument("--remote", "remote", doc="listen on this address instead of loopback; says what that risks"),
+            ),
+            doc="Serve the live board to a browser on this machine. Acts as `user`, or as --as says.",
+        ),
+        Command("watch", "", doc="Print what happens on the board, a line each, as it happens."),
         Command(
             "mcp",
             "",
