@@ -93,7 +93,7 @@ class Created(Answer):
     notices: tuple[str, ...] = ()
 
 
-class Imported(Answer):
+class Imported(Report):
     """What an import did, or would do (dry_run), and its loss report. records: how many the source has."""
 
     format: str
@@ -130,7 +130,7 @@ MAX_FINDINGS, MAX_TOLD = 8, 200
 """How many findings of a kind are shown, and how many characters of each."""
 
 
-class Exported(Answer):
+class Exported(Report):
     """What was exported: into a file, or as text. left_out: why files that cannot be read are not in it."""
 
     format: str

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ...config import Location
     from ...results import Trusted
-    from .commands import Command
+    from .command import Command
     from .tending import Ask
 
 

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from .commands import Command
+    from .command import Command
 
 
 class Formatter(argparse.HelpFormatter):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ...config import Location
     from ...results import Answer
-    from .commands import Command
+    from .command import Command
 
 
 def located(args: Namespace) -> Location:
@@ -52,7 +52,9 @@ def print_answer(answer: Answer, args: Namespace) -> None:
 
         print(dumps(envelope(answer)))
     elif isinstance(answer, Graph) and args.mermaid:
-        print(render.mermaid(answer))
+        from ...mermaid import mermaid
+
+        print(mermaid(answer))
     elif isinstance(answer, (Listing, Offer)) and answer.rows and sys.stdout.isatty():
         from .tables import print_table
 
