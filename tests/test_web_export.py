@@ -43,7 +43,7 @@ def test_an_export_goes_to_standard_output_or_a_file_and_other_formats_are_refus
     assert shown.stdout.startswith("<!doctype html>") and shown.returncode == 0
     assert run(files.folder, "--board", str(files.folder), "export", "docx").returncode == 2
     lost = run(files.folder, "--board", str(files.folder), "export", "html", "-o", "no/such/folder.html")
-    assert lost.returncode == 2 and "no/such/folder.html" in lost.stderr
+    assert lost.returncode == 4 and "no/such/folder.html" in lost.stderr
 
 
 class Watching:
