@@ -94,6 +94,7 @@ def test_imports_run_one_way(name):
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_no_modules_import_each_other_in_a_ring():
     from taskwall.core.graph import rings
 
@@ -163,6 +164,7 @@ def code_lines(path: Path) -> int:
     return len({token.start[0] for token in tokens if token.type not in shape} - told)
 
 
+@pytest.mark.slow
 def test_the_whole_stays_small():
     assert sum(code_lines(path) for path in modules().values()) < 17_000
     lines = {name: path.read_text().count("\n") for name, path in modules().items()}

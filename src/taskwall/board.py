@@ -111,7 +111,7 @@ class Board:
     def _untrusted(self, tasks: Iterable[Task]) -> tuple[str, ...]:
         """Said early: whoever completes such a task may be alone by then."""
         names = [task.id for task in tasks if not all(map(self.trusts, task.checks))]
-        way = f"`taskwall trust {' '.join(names[: MAX_NAMED])}`"
+        way = f"`taskwall trust {' '.join(names[:MAX_NAMED])}`"
         return (f"checks run once a person has seen and trusted them: {way}",) if names else ()
 
     def bring_in(self, incoming: Sequence[Incoming], *, format: str, board: str, dry_run: bool = False) -> Brought:

@@ -85,7 +85,8 @@ def verb(
 
     def register(function: Any) -> Any:
         doc, _, lines = (function.__doc__ or "").partition("\n\n")
-        docs = dict(_PARAM_DOC.findall(lines))
+        told = (line.strip().partition(": ") for line in lines.splitlines())
+        docs = {name: text for name, mark, text in told if mark}
         names = function.__code__.co_varnames[1 : function.__code__.co_argcount]
         optional = names[len(names) - len(function.__defaults__ or ()) :]
         params = tuple(
@@ -99,9 +100,6 @@ def verb(
         return function
 
     return register
-
-
-_PARAM_DOC = re.compile(r"^ *(\w+): (.*)$", re.MULTILINE)
 
 
 def public_name(name: str) -> str:

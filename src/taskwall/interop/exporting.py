@@ -15,6 +15,7 @@ from .page import html
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..board import Board
+    from ..core.view import View
 
 
 def export_board(board: Board, *, format: str = "jsonl", path: str = "-", force: bool = False) -> Exported:
@@ -22,13 +23,17 @@ def export_board(board: Board, *, format: str = "jsonl", path: str = "-", force:
 
     Raises Invalid, Unwritable.
     """
-    title = os.path.basename(os.path.abspath(board.root))
-    exporters = EXPORTERS | {"html": lambda view: html(view, title)}
+
+    def page(view: View) -> str:
+        return html(view, os.path.basename(os.path.abspath(board.root)))
+
+    exporters = EXPORTERS | {"html": page}
     exporter = exporters.get(format.lower())
     if exporter is None:
         raise Invalid(f"no format {format!r}", next=near(format, exporters))
     view = board.store.read()
-    left_out = tuple(sorted(task.flaw for task in view if task.flaw))
+    # The page shows what cannot be read, too; a record of it there is none.
+    left_out = () if exporter is page else tuple(sorted(task.flaw for task in view if task.flaw))
     count = len(tasks_of(view))
     text = exporter(view)
     if path == "-":

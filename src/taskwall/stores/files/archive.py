@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .disk import Disk
 
 ARCHIVE, UNDATED = "archive", "undated"
-_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
+_MONTH = r"[0-9]{4}-[0-9]{2}"
 
 
 class Archive:
@@ -68,7 +68,7 @@ class Archive:
         if name != task.id + SUFFIX or not task.closed or task.flaw:
             return False
         month = (task.completed_at or task.updated_at or "")[:7]
-        folder = os.path.join(self._board, ARCHIVE, month if _MONTH.fullmatch(month) else UNDATED)
+        folder = os.path.join(self._board, ARCHIVE, month if re.fullmatch(_MONTH, month) else UNDATED)
         for each in (os.path.dirname(folder), folder):
             self._disk.make_folder(each)
             if not self._disk.is_folder(each):

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from .index import Reading
     from .ledger import Ledger
 
-FLAWED = "SELECT name, id, subject, flaw FROM files WHERE flaw IS NOT NULL ORDER BY name"
+FLAWED = "SELECT name, id, subject, flaw FROM files INDEXED BY flawed WHERE flaw IS NOT NULL"
+TWINS = "SELECT f.name, f.id FROM twins t CROSS JOIN files f ON f.id = t.id WHERE f.flaw IS NULL"
 ONE = "SELECT name, text, settled, mtime, ctime, size, ino FROM files WHERE flaw IS NULL AND id = ?"
 YOUNGER = "(created, natural, id) > (?, ?, ?)"
 
@@ -99,13 +100,12 @@ class IndexView(FileView):
     def _odd(self) -> dict[str, tuple[str, Task]]:
         """Files that hold no task, and files that claim one id together: few, and nothing follows from them."""
         found: dict[str, tuple[str, Task]] = {}
-        same = "SELECT f.id, f.name FROM twins t JOIN files f ON f.id = t.id WHERE f.flaw IS NULL ORDER BY f.name"
         names: dict[str, list[str]] = {}
-        for task_id, name in self._reading.rows(same):
+        for name, task_id in sorted(self._reading.rows(TWINS)):
             names.setdefault(task_id, []).append(os.fsdecode(name))
         for task_id, claiming in names.items():
             found[task_id] = (claiming[0], twins(task_id, claiming))
-        for name, task_id, subject, flaw in list(self._reading.rows(FLAWED)):
+        for name, task_id, subject, flaw in sorted(self._reading.rows(FLAWED)):
             broken = place(Task(task_id, subject, flaw=flaw), lambda i: i in found or self._has(i))
             found[broken.id] = (os.fsdecode(name), broken)
         return found

@@ -23,7 +23,6 @@ from .lock import is_locked, lock
 from .patch import encode
 from .tables import Beside
 from .view import FileView, Scan
-from .writing import Writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from ...core.view import View
     from .disk import Disk
     from .index import Reading
+    from .writing import Writing
 
 LOCAL = ".local"
 MAX_EVENTS = 1024 * 1024 * 1024
@@ -106,6 +106,8 @@ class FileStore:
                     "the board's lock file was removed while this command ran; nothing was written",
                     next="repeat the command; leave .local alone while others work",
                 )
+            from .writing import Writing  # imported late: most commands only read
+
             try:
                 self._commit(Writing(self._disk, self.path, view, txn), txn)
             except FileExistsError as error:
