@@ -239,7 +239,7 @@ class Board:
 
     def archive(self, older_than: float = 0) -> Archived:
         """Take the tasks out of the way that were finished more than so many days ago."""
-        before = timestamp(self._clock() - int(older_than * DAY_NS))
+        before = timestamp(self._clock() - int(older_than * DAY_NS)) if older_than else None
         finished = [task.id for task in rules.archivable(self.store.read(), before)]
         gone, left = self.store.archive(finished)
         return Archived(tuple(gone), tuple(left))
