@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_DEPTH = 32
-_SPACE = r"[ \t\r\n]*"
+_SPACE = re.compile(r"[ \t\r\n]*")
 _SURROGATE = "[\ud800-\udfff]"
 
 
@@ -108,7 +108,7 @@ def spans(text: str) -> dict[str, Span]:
 
 
 def _skip(text: str, at: int) -> int:
-    space = re.compile(_SPACE).match(text, at)
+    space = _SPACE.match(text, at)
     return space.end() if space else at
 
 
