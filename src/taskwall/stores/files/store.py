@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import time
 from contextlib import ExitStack, contextmanager, suppress
@@ -40,6 +41,8 @@ INDEX_FROM = 100
 BATCH = 500
 """How many tasks are archived while others wait."""
 HOUR_NS = 3_600_000_000_000
+JUST_NOW = 0.05
+"""Seconds for which a writer need not look at the folder again: whoever chooses a task has just done so."""
 READ_RETRIES = 20
 """How often a reader starts again when changes of several files keep coming in between."""
 
@@ -68,6 +71,7 @@ class FileStore:
         self._durable = self.settings.durability == "full"
         self._journal = Journal(disk, path, durable=self._durable)
         self._index_from = index_from
+        self._looked = -math.inf
         self._index = Index(disk, path, Beside(lambda: self._ledger(disk, {}), disk, path))
 
     def read(self, *, anew: bool = False) -> View:
@@ -92,7 +96,8 @@ class FileStore:
         with ExitStack() as stack:
             try:
                 self._settle_in()
-                self._reading()  # what others changed is looked at before anybody has to wait for us
+                if time.monotonic() - self._looked > JUST_NOW:
+                    self._reading()  # what others changed is looked at before anybody has to wait for us
                 still_locked = stack.enter_context(lock(self._in_local("lock")))
                 self.notices += self._journal.recover()
                 view = self._view(Sure(self._disk), self._reading(held=True), sure=True)
@@ -189,6 +194,7 @@ class FileStore:
         """The index, where there is one or the folder is large enough for it to pay."""
         if self._index_from is None or not (self._index.exists or self._is_large(self._index_from)):
             return None
+        self._looked = time.monotonic()
         return self._index.read(whole=whole, held=held, locked=lambda: is_locked(self._in_local("lock")))
 
     def _is_large(self, files: int) -> bool:
