@@ -398,3 +398,17 @@ def test_a_change_in_the_same_tick_as_ours_shows(tmp_path):
             add(wall.board(0), f"ours-{n}")
             edit(wall, False, "foreign", f"theirs-{n}", [])
             assert wall.stores[1].read().get(f"theirs-{n}")
+
+
+@pytest.mark.slow
+def test_an_index_that_is_in_use_for_too_long_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(index_module, "PATIENCE", 0.1)
+    wall = large_wall(tmp_path)
+    wall.stores[0] = wall.store(0)
+    before = index_of(wall).stat().st_ino
+    with sqlite3.connect(index_of(wall), isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        edit(wall, True, "status", "t1", "completed")
+        assert wall.answers(0)["list"] == wall.answers(2)["list"]
+        other.execute("ROLLBACK")
+    assert index_of(wall).stat().st_ino == before

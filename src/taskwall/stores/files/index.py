@@ -91,7 +91,7 @@ class Reading:
         try:
             yield from self._connection.execute(query, values)
         except Error as error:
-            self._index.discard()
+            self._index.discard(error)
             raise Outdated(str(error)) from None
 
     def entry(self, task_id: str) -> str | None:
@@ -136,8 +136,8 @@ class Index:
                 return self._read(doubt) if connect is not None else None
             except (Busy, OSError):
                 return None
-            except Error:
-                if not again or not self.discard():
+            except Error as error:
+                if not again or not self.discard(error):
                     return None
         return None
 
@@ -184,8 +184,10 @@ class Index:
         about.stamps, about.settled = (tasks or 0, ledger or 0), bool(tasks and ledger)
         about.write(connection)
 
-    def discard(self) -> bool:
-        """Remove an index that is damaged. False when that is not possible."""
+    def discard(self, error: Exception) -> bool:
+        """Remove an index that is damaged. False when that is not possible, or it is only in use for too long."""
+        if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return False
         self._idle = []
         try:
             for end in ("-wal", "-shm", ""):
