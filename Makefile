@@ -16,6 +16,7 @@ demo: $(READY)
 	@$(PY) -m taskwall.demo
 
 test: $(READY)
+	@scripts/browser
 	$(PY) -m pytest -n auto
 
 test-fast: $(READY)

@@ -344,6 +344,7 @@ def test_a_signal_while_the_model_thinks(tmp_path, number, why):
     assert_answered(log_of(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_signal_during_a_command_ends_it_and_answers_every_call(tmp_path):
     pid = tmp_path / "pid"
     sleeping = calls(("bash", {"command": "echo $$ > part; mv part pid; sleep 60"}), ("list_tasks", {}))
@@ -377,6 +378,7 @@ def is_gone(pid):
 # Runs go on
 
 
+@pytest.mark.slow
 def test_a_run_killed_in_a_call_is_resumed_without_repeating_it(tmp_path):
     pid = tmp_path / "pid"
     once = calls(
@@ -500,6 +502,7 @@ def test_a_person_is_asked_until_always():
     assert len(asked) == 4 and asked[0].startswith("make\n")
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_whole_command_is_shown_before_it_runs(tmp_path):
     command = f"echo {'long ' * 30}; touch made"
     script = calls(("bash", {"command": command})), calls(("bash", {"command": "touch more"})), say("done")

@@ -215,6 +215,7 @@ def test_arguments_are_unwrapped(given, value):
     assert unwrapped(given) == value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -452,6 +453,7 @@ class Turning:
         self.now += seconds
 
 
+@pytest.mark.slow
 def test_waits_grow_and_keep_to_one_deadline():
     clock = Turning()
     with Endpoint([refuse(503, "loading") for _ in range(199)]) as model:
@@ -550,6 +552,7 @@ def test_a_conversation_that_is_too_long_is_shortened_and_asked_once_more(play, 
     )  # what was dropped
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3_000), st.booleans()), max_size=12))
 def test_a_shortened_conversation_never_parts_a_call_from_its_result(turns):

@@ -132,6 +132,7 @@ def test_whatever_ends_a_run_the_claim_of_its_worker_stays(tmp_path, working, st
     assert (task["status"], task["owner"], task["epoch"]) == ("in_progress", "night", 1)
 
 
+@pytest.mark.slow
 def test_a_stop_leaves_the_claim_to_the_worker(tmp_path, working):
     pid = tmp_path / "pid"
     sleeping = calls(("bash", {"command": "echo $$ > part; mv part pid; sleep 60"}))
@@ -305,6 +306,7 @@ def test_a_helper_of_a_run_on_one_task_stops_when_that_is_lost(tmp_path, working
     assert not (tmp_path / "harm").exists()
 
 
+@pytest.mark.slow
 def test_a_stop_reaches_a_helper_and_gives_back_what_it_holds(tmp_path):
     draft(tmp_path, id="paint")
     asked, over = threading.Event(), threading.Event()

@@ -579,6 +579,7 @@ def taskwall(folder, *words, **more):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=GIT_ENV, timeout=60, **more)
 
 
+@pytest.mark.slow
 def test_the_command_says_what_it_means_and_what_helps_and_repairs_with_a_yes(patient):
     patient.file("t").write_bytes(b"\xef\xbb\xbf" + patient.file("t").read_bytes())
     secret_text = "ghp_" + "a1B2" * 9

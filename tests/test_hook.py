@@ -95,6 +95,7 @@ def test_a_sub_agents_claim_is_recorded_and_its_end_gives_back_only_that(board):
         assert not server.call("complete_task", task_id="c")[1]
 
 
+@pytest.mark.slow
 def test_a_claim_of_somebody_else_is_not_recorded_as_a_sub_agents(board):
     run(board, "claim", "a", TASKWALL_ACTOR="other")
     used = {"agent_id": "x", "tool_name": "claim_task", "tool_response": "Claimed\ntoken: a#1\n"}
@@ -104,6 +105,7 @@ def test_a_claim_of_somebody_else_is_not_recorded_as_a_sub_agents(board):
         assert hook(board, "PostToolUse", body=used | {"tool_response": strange})[0] == 0
 
 
+@pytest.mark.slow
 def test_native_tasks_are_mirrored_once_and_completed(board):
     made = {"task_id": "1", "task_subject": "建\n表", "task_description": "five tables"}
     for _ in range(2):
@@ -191,6 +193,7 @@ def test_a_locked_board_or_an_open_input_is_given_up_in_time(board):
         assert time.monotonic() - start < 2.5
 
 
+@pytest.mark.slow
 def test_the_start_of_a_session_on_a_slow_board_says_that_it_is_slow(board, monkeypatch, capsys):
     monkeypatch.setattr("taskwall.board.Board.digest", lambda board: threading.Event().wait(5))
     monkeypatch.setattr(faces_hook, "_input", dict)

@@ -203,6 +203,7 @@ def sources(draw):
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(sources(), min_size=2, max_size=3))
 def test_no_import_closes_a_ring_and_repeating_it_changes_nothing(imports):

@@ -60,6 +60,7 @@ def digest(path):
     return hashlib.sha256(b"".join(str(p).encode() + p.read_bytes() for p in files)).hexdigest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPECTED)
 def test_each_sample_is_imported_whole_and_once(name, tmp_path):
     format, count, findings = EXPECTED[name]
@@ -88,6 +89,7 @@ def test_what_holds_no_task_is_refused_by_name(name, tmp_path):
     assert not (project.here / ".tasks").exists()
 
 
+@pytest.mark.slow
 def test_boards_that_count_from_one_find_room_on_one_board(tmp_path):
     project = Project(tmp_path)
     names = [name for name in EXPECTED if name.startswith(("taskmaster/", "dialects/"))]

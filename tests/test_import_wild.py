@@ -1,5 +1,6 @@
 """Whatever lies in a source, an import reads it or says why not: it never fails in between."""
 
+import pytest
 import json
 
 from conftest import Clock, open_board
@@ -81,6 +82,7 @@ def bring(form, texts):
     assert len(batch.items) <= batch.records or form.name in ("tasks",)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["beads", "taskmaster", "taskwarrior", "tasks", "jsonl"]), st.lists(jsons, min_size=1, max_size=3)
 )

@@ -204,7 +204,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=8)
 @given(STEPS)
 def test_the_index_gives_the_answers_of_the_files_after_any_verbs_and_edits(steps):
     run(steps, in_place=True)
@@ -217,6 +217,7 @@ def test_the_index_gives_the_answers_of_the_files_after_any_verbs_and_edits_at_l
     run(steps, in_place=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 def test_so_it_does_where_it_is_trusted_by_the_stamp_of_the_folder_alone(steps):
@@ -315,6 +316,7 @@ DAMAGE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize("fresh", [True, False], ids=["another process", "the same process"])
 def test_a_damaged_index_changes_no_answer(tmp_path, damage, fresh):
@@ -337,6 +339,7 @@ def test_what_the_index_says_of_a_blocker_opens_no_gate(tmp_path):
         wall.board(0).claim("t4")
 
 
+@pytest.mark.slow
 def test_a_board_that_cannot_be_written_is_read_without_an_index(tmp_path):
     wall = large_wall(tmp_path)
     answers = wall.answers(2)
@@ -347,6 +350,7 @@ def test_a_board_that_cannot_be_written_is_read_without_an_index(tmp_path):
     assert not index_of(wall).exists(), "nothing would keep it out of git"
 
 
+@pytest.mark.slow
 def test_processes_that_refresh_at_once_and_writers_between_them_agree_in_the_end(tmp_path):
     wall = large_wall(tmp_path)
     index_of(wall).unlink()
@@ -368,6 +372,7 @@ def test_processes_that_refresh_at_once_and_writers_between_them_agree_in_the_en
     assert wall.stores[0].read().counts()[1] >= 18 + 48
 
 
+@pytest.mark.slow
 def test_a_child_does_not_use_the_connection_of_its_parent(tmp_path):
     wall = large_wall(tmp_path)
     view = wall.stores[0].read()
@@ -384,6 +389,7 @@ def test_a_child_does_not_use_the_connection_of_its_parent(tmp_path):
     wall.compare()
 
 
+@pytest.mark.slow
 def test_a_change_in_the_same_tick_as_ours_shows(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index_module, "LOOK_AT_ALL", -1)
@@ -392,3 +398,17 @@ def test_a_change_in_the_same_tick_as_ours_shows(tmp_path):
             add(wall.board(0), f"ours-{n}")
             edit(wall, False, "foreign", f"theirs-{n}", [])
             assert wall.stores[1].read().get(f"theirs-{n}")
+
+
+@pytest.mark.slow
+def test_an_index_that_is_in_use_for_too_long_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(index_module, "PATIENCE", 0.1)
+    wall = large_wall(tmp_path)
+    wall.stores[0] = wall.store(0)
+    before = index_of(wall).stat().st_ino
+    with sqlite3.connect(index_of(wall), isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        edit(wall, True, "status", "t1", "completed")
+        assert wall.answers(0)["list"] == wall.answers(2)["list"]
+        other.execute("ROLLBACK")
+    assert index_of(wall).stat().st_ino == before

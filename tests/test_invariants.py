@@ -102,6 +102,7 @@ def test_every_invariant_is_proved_by_a_test():
     assert [invariant.split()[0] for invariant in PROVED] == [f"I{n}" for n in range(1, 16)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("invariant", PROVED)
 def test_the_tests_of_an_invariant_exist(invariant):
     assert PROVED[invariant]

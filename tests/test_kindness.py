@@ -145,6 +145,7 @@ def test_long_chains_are_cut_and_say_so(board):
     assert [step.depth for step in board.graph().steps] == list(range(200))
 
 
+@pytest.mark.slow
 def test_no_answer_grows_with_the_board(board):
     board.create([verbs.Draft(f"blocker {n}", id=f"b-{n:03}") for n in range(300)])
     add(board, "all", *(f"b-{n:03}" for n in range(300)))

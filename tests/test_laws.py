@@ -1,6 +1,7 @@
 """Laws of the core over random boards (DESIGN section 5: I6, I7, I8 and what follows from one state function)."""
 
 from conftest import Clock, ids, open_board
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -130,6 +131,7 @@ def test_next_list_and_claim_agree(store, actor):
     assert (answer.row.task.id if answer else None) == (offered[0] if offered else None)
 
 
+@pytest.mark.slow
 @given(boards(), actors, names)
 def test_what_is_offered_is_granted_by_id_and_what_is_not_is_refused(store, actor, name):
     view = store.read()
@@ -141,6 +143,7 @@ def test_what_is_offered_is_granted_by_id_and_what_is_not_is_refused(store, acto
         assert answer.row.task.epoch == task.epoch + 1
 
 
+@pytest.mark.slow
 @given(boards(), actors, requests)
 def test_I6_when_a_claim_is_granted_or_a_task_completed_every_blocker_is_completed(store, actor, request):
     before = store.read()
@@ -154,6 +157,7 @@ def test_I6_when_a_claim_is_granted_or_a_task_completed_every_blocker_is_complet
             assert all(child.closed for child in after.children(task.id))
 
 
+@pytest.mark.slow
 @given(boards(cycles=False), actors, st.lists(requests, min_size=1, max_size=6))
 def test_I7_no_accepted_request_closes_a_cycle(store, actor, steps):
     for request in steps:
@@ -162,6 +166,7 @@ def test_I7_no_accepted_request_closes_a_cycle(store, actor, steps):
         assert find_cycle(view, ids(view)) is None
 
 
+@pytest.mark.slow
 @given(boards(cycles=False), names, names)
 def test_I7_exactly_the_edges_that_close_a_cycle_are_refused_for_one(store, name, blocker):
     view = store.read()

@@ -177,6 +177,7 @@ def test_shutdown_ends_it(board):
         assert server.process.wait(10) == 0
 
 
+@pytest.mark.slow
 def test_it_starts_light(board):
     """What is loaded, not how long it takes; the ratio to a bare start is printed."""
     hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}})

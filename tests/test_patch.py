@@ -70,6 +70,7 @@ def same(left, right):
     return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 
+@pytest.mark.slow
 @given(layouts(), st.data())
 def test_only_the_values_of_the_named_keys_change(layout, data):
     assert same(parse(layout.text), layout.value)
@@ -106,6 +107,7 @@ def test_an_added_key_comes_after_its_predecessor_and_its_removal_gives_the_file
     assert patch(added, {}, [key], ORDER) == layout.text
 
 
+@pytest.mark.slow
 @given(layouts(st.dictionaries(keys, values, min_size=2)), st.sampled_from(ORDER), scalars)
 def test_an_added_key_is_one_added_line(layout, key, value):
     if key in layout.value or layout.indent is None:
@@ -119,6 +121,7 @@ def test_an_added_key_is_one_added_line(layout, key, value):
     assert lines[where].startswith(f'{layout.indent}"{key}"')
 
 
+@pytest.mark.slow
 @given(layouts(), st.data())
 def test_removing_keys_leaves_the_others_as_they_are_written(layout, data):
     present = list(layout.value)
@@ -130,6 +133,7 @@ def test_removing_keys_leaves_the_others_as_they_are_written(layout, data):
             assert part[1] in result
 
 
+@pytest.mark.slow
 @given(layouts())
 def test_a_value_that_is_there_already_is_not_touched(layout):
     assert patch(layout.text, layout.value, ["no such key"], ORDER) == layout.text
@@ -229,6 +233,7 @@ def test_any_text_is_an_object_or_refused_and_nothing_else(text):
     assert set(spans(text)) == set(value)
 
 
+@pytest.mark.slow
 @given(layouts(), st.data())
 def test_a_damaged_text_is_an_object_or_refused_and_nothing_else(layout, data):
     text = layout.text

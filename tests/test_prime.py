@@ -29,6 +29,7 @@ def primed(folder, actor):
     return prime(location, actor, seconds=60)
 
 
+@pytest.mark.slow
 def test_it_says_what_is_held_what_is_next_and_who_must_act(tmp_path, clock):
     store = open_store("files", tmp_path, clock)
     mine, other = open_board(store, "me", "s", clock=clock), open_board(store, "other", clock=clock)
@@ -127,6 +128,7 @@ def test_without_a_board_it_is_one_line_and_no_error(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_session_is_that_of_the_environment(tmp_path):
     run(tmp_path, "add", "first")
     claude = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s-1"}

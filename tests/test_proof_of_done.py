@@ -295,6 +295,7 @@ def test_a_check_runs_once_a_person_has_trusted_it(tw, tmp_path):
     assert (tmp_path / "board/ran").exists()
 
 
+@pytest.mark.slow
 def test_trust_is_of_one_board_one_command_and_one_user(tw, tmp_path):
     tw("add", "s", "--id", "t", "--check", "touch ran")
     tw("trust", "--yes")
@@ -389,6 +390,7 @@ def test_at_a_terminal_a_person_is_shown_the_commands_and_asked(tw, tmp_path, re
     os.close(keyboard)
 
 
+@pytest.mark.slow
 def test_two_who_trust_at_once_lose_nothing(tw, tmp_path):
     boards = [tmp_path / f"board{n}" for n in range(6)]
     for n, board in enumerate(boards):

@@ -207,6 +207,7 @@ def test_two_thousand_creations_by_eight_processes_are_two_thousand_files(folder
     create_together(folder, processes, 250)
 
 
+@pytest.mark.slow
 def test_an_id_of_ones_own_is_given_to_one_process_only(folder, processes):
     said = raced(processes(create_same, folder, 4, 12))
     winners = dict(line.split() for lines in said.values() for line in lines)

@@ -23,6 +23,7 @@ def sessions(text):
     return steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READMES)
 def test_the_commands_of_the_readme_print_what_it_shows(name, tmp_path):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)

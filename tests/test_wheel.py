@@ -81,4 +81,5 @@ def test_the_wheel_holds_the_program_and_its_licence_alone(wheel):
     names = run(sys.executable, "-m", "zipfile", "-l", wheel).stdout
     assert "taskwall/core/state.py" in names and "licenses/LICENSE" in names
     assert "taskwall/interop/texts/SKILL.md" in names and "taskwall/interop/texts/agents.md" in names
+    assert "taskwall/faces/web/static/vendor/preact.js" in names and "static/vendor/LICENSES.txt" in names
     assert not re.search(r"tests/|scripts/|\.tasks", names)

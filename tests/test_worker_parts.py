@@ -239,7 +239,7 @@ def test_a_leash_ends_as_its_command_did(child, script, status):
 def test_what_the_command_leaves_running_is_ended_with_it(child, tmp_path):
     ended = child("sleep 600 & echo $! > pid")
     until(lambda: ended.exit() is not None)
-    assert not runs(int((tmp_path / "pid").read_text()))
+    until(lambda: not runs(int((tmp_path / "pid").read_text())))
 
 
 def test_the_command_has_a_group_of_its_own_no_terminal_and_ordinary_signals(child, tmp_path):

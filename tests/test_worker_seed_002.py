@@ -32,6 +32,7 @@ def test_while_the_decision_waits_nothing_is_touched_and_the_report_names_the_us
     assert f"waiting on user: {DECISION}" in said and files(research) == before
 
 
+@pytest.mark.slow
 def test_do10_alone_is_taken_and_what_is_left_is_named(research):
     research.run("answer", DECISION, "切到 A1 经典")
     research.run("claim", DO7, "--as", "main")
@@ -45,6 +46,7 @@ def test_do10_alone_is_taken_and_what_is_left_is_named(research):
     assert research.task(DO10)["title"] in research.log()
 
 
+@pytest.mark.slow
 def test_what_the_runner_asks_in_the_night_waits_on_the_user_in_the_morning(research):
     research.run("answer", DECISION, "切到 A1 经典")
     research.run("claim", DO7, "--as", "main")

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from itertools import islice
 
 from .core import rules
-from .core.errors import Invalid, NothingActionable, Refused, Unreadable, WaitingOnPerson
+from .core.errors import Invalid, Refused
 from .core.model import CLOSED, MAX_ID, PENDING, Actor, Task
 from .core.state import STATES, Waiting, actionable, is_actionable, state, waits_for, who_must_act, would_unblock
 from .core.view import age
 from .results import (
     MOST_COUNTED,
+    Archived,
     Changed,
     Created,
     Digest,
@@ -41,10 +43,11 @@ if TYPE_CHECKING:
     from .core.view import View
     from .stores.base import Store, Txn
 
-MAX_NAMED = 5
-"""How many held tasks a refusal names."""
 CANDIDATES = 8
 """How many tasks are chosen before the lock: as many others may take one first."""
+MAX_NAMED = 5
+"""How many tasks a notice names."""
+DAY_NS = 24 * 3_600_000_000_000
 PAGE = 50
 """How many lines a list has at most."""
 
@@ -155,13 +158,13 @@ class Board:
             still = (t for i in chosen if (t := txn.get(i)) and is_actionable(txn, t, self.actor))
             best = next(still, None) or next((t for t in actionable(txn, self.actor) if t.id not in but), None)
             if best is None:
-                raise _nothing(txn, self.actor)
+                raise rules.nothing_to_claim(txn, self.actor)
             change = rules.claim(txn, self.actor, best, None, self._now(), ttl=ttl, anew=True)
             return self._apply("claim", txn, change)
 
     def complete(self, name: str, *, result: str = "", products: Sequence[str] = ()) -> Changed:
         """Complete a task, when it keeps what it promised. `products` are promised and verified now."""
-        return self._proven(rules.complete, name, result=result, products=products)
+        return self._tidied(self._proven(rules.complete, name, result=result, products=products))
 
     def release(self, name: str, *, reason: str = "", failed: bool = False) -> Changed:
         """Give a claimed task back."""
@@ -200,7 +203,7 @@ class Board:
     def attribute(self, name: str, agent: str) -> None:
         """Record that a sub-agent made this claim of the session, so that its end can give back just that."""
         with self.store.write() as txn:
-            task, epoch = _locate(txn, name)
+            task, epoch = rules.locate(txn, name)
             for claim in rules.attribute(txn, self.actor, task, epoch, agent):
                 txn.record(claim)
 
@@ -228,11 +231,26 @@ class Board:
 
     def cancel(self, name: str, *, cascade: bool = False, drop_edges: bool = False) -> Changed:
         """Cancel an open task."""
-        return self._change(rules.cancel, name, cascade=cascade, drop_edges=drop_edges)
+        return self._tidied(self._change(rules.cancel, name, cascade=cascade, drop_edges=drop_edges))
 
     def reopen(self, name: str) -> Changed:
         """Take the end of a task back."""
         return self._change(rules.reopen, name)
+
+    def archive(self, older_than: float = 0) -> Archived:
+        """Take the tasks out of the way that were finished more than so many days ago."""
+        before = timestamp(self._clock() - int(older_than * DAY_NS)) if older_than else None
+        finished = [task.id for task in rules.archivable(self.store.read(), before)]
+        gone, left = self.store.archive(finished)
+        return Archived(tuple(gone), tuple(left))
+
+    def _tidied(self, answer: Changed) -> Changed:
+        """The answer, after what was finished long enough ago went to the archive, where the settings want that."""
+        days = self.store.settings.archive_days
+        if days and not answer.already and not self.store.is_tidy():
+            with suppress(Refused):  # it will be tried again
+                self.archive(days)
+        return answer
 
     # Looking
 
@@ -284,7 +302,7 @@ class Board:
     def get(self, name: str) -> Shown:
         """Everything stored and derived of one task."""
         view = self.store.read()
-        task = _locate(view, name)[0]
+        task = rules.locate(view, name)[0]
         claim = view.standing(task)
         known = [blocker for i in view.blockers(task) if (blocker := view.get(i))]
         return Shown(
@@ -322,13 +340,13 @@ class Board:
     def why(self, name: str) -> Why:
         """The chain of reasons down to who must act."""
         view = self.store.read()
-        task = _locate(view, name)[0]
+        task = rules.locate(view, name)[0]
         steps, more = walk(view, [task], lambda t: waits_for(view, t.id))
         return Why(steps, who_must_act(view, [task]), more)
 
     def history(self, name: str = "", limit: int = PAGE) -> History:
         """Events of the board, or of one task; the latest `limit`, at most a page."""
-        task_id = _locate(self.store.read(), name)[0].id if name else None
+        task_id = rules.locate(self.store.read(), name)[0].id if name else None
         events = self.store.events(task_id)
         page = events[-max(1, min(limit, PAGE)) :]
         return History(tuple(page), task_id, more=len(events) - len(page))
@@ -354,7 +372,7 @@ class Board:
     def _change(self, rule: Callable[..., Change], name: str, **given: Any) -> Changed:
         """Let a rule change one task."""
         with self.store.write() as txn:
-            task, epoch = _locate(txn, name)
+            task, epoch = rules.locate(txn, name)
             rules.require_current(txn, task, epoch)
             return self._apply(rule.__name__, txn, rule(txn, self.actor, task, epoch, self._now(), **given))
 
@@ -398,20 +416,6 @@ class Board:
         return told
 
 
-def _locate(view: View, name: str) -> tuple[Task, int | None]:
-    """The task that is meant, and the epoch of a token `ID#epoch`. Raises UnknownTask, AmbiguousId."""
-    if task := view.exact(name):
-        return task, None
-    head, mark, tail = name.strip().rpartition("#")
-    if mark and head and tail.isdecimal() and len(tail) <= MAX_DIGITS:
-        return view.find(head), int(tail)
-    return view.find(name), None
-
-
-MAX_DIGITS = 15
-"""How many digits the epoch of a token may have."""
-
-
 def _is_of(view: View, task: Task, session: str, agents: bool) -> bool:
     claim = view.standing(task)
     if claim is None:
@@ -434,29 +438,3 @@ def _matches(task_id: str, pattern: str) -> bool:
 def _told(claim: object) -> dict[str, object]:
     names = ("actor", "session", "since", "epoch", "lease", "left")
     return {name: value for name in names if (value := getattr(claim, name)) is not None}
-
-
-def _nothing(view: View, actor: Actor) -> Refused:
-    """Why there is no task to claim, as the refusal that fits."""
-    waiting = who_must_act(view)
-    if mine := view.held_by(actor):
-        held = ", ".join(task.id for task in mine[:MAX_NAMED])
-        return NothingActionable(
-            f"nothing else is actionable for {actor.name}: you hold {held}",
-            lines=waiting.lines(),
-            by=(actor.name,),
-            next="finish it (`taskwall done`, complete_task) or give it back (`taskwall release`, release_task)",
-        )
-    unfinished, total = view.counts()
-    if not unfinished:
-        empty = "every task is finished" if total else "the board has no tasks"
-        return NothingActionable(empty, next="add some: `taskwall add`, `taskwall plan` (create_tasks)")
-    refusals = {"waiting_on_person": WaitingOnPerson, "unreadable": Unreadable}
-    refusal = refusals.get(waiting.code, NothingActionable)
-    by = tuple(dict.fromkeys(who for who, _ in (*waiting.decisions, *waiting.holders, *waiting.reserved)))
-    return refusal(
-        f"nothing is actionable for {actor.name}",
-        lines=waiting.lines(),
-        by=by,
-        next="wait for them; `taskwall next` (next_actionable) asks again",
-    )

@@ -266,6 +266,7 @@ _SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "max_attempts": (lambda v: _is_number(v, 1) and isinstance(v, int), "a whole number from 1"),
     "durability": (lambda v: v in ("full", "fast"), '"full" or "fast"'),
     "check_minutes": (lambda v: _is_number(v, 0.01), "minutes"),
+    "archive_days": (lambda v: _is_number(v, 0), "days, 0 for never"),
     "claims_per_session": (lambda v: _is_number(v, 0) and isinstance(v, int), "a whole number from 0"),
 }
 

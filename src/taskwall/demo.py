@@ -102,6 +102,7 @@ def _by_hand(location: Location) -> None:
         ("next", "what may be started now"),
         ("claim", "take the best of it"),
         ("done ID -m 'what came of it'", "complete it, and see what that unblocks"),
+        ("web --open", "see it in a browser, live"),
         ("agent --yes", "or let an agent work the rest off (needs a model)"),
     ):
         print(f"  {command} {words:<30} # {meaning}")

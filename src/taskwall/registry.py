@@ -85,7 +85,8 @@ def verb(
 
     def register(function: Any) -> Any:
         doc, _, lines = (function.__doc__ or "").partition("\n\n")
-        docs = dict(_PARAM_DOC.findall(lines))
+        told = (line.strip().partition(": ") for line in lines.splitlines())
+        docs = {name: text for name, mark, text in told if mark}
         names = function.__code__.co_varnames[1 : function.__code__.co_argcount]
         optional = names[len(names) - len(function.__defaults__ or ()) :]
         params = tuple(
@@ -99,9 +100,6 @@ def verb(
         return function
 
     return register
-
-
-_PARAM_DOC = re.compile(r"^ *(\w+): (.*)$", re.MULTILINE)
 
 
 def public_name(name: str) -> str:
@@ -135,9 +133,9 @@ def hints(verb: Verb) -> dict[str, bool]:
     }
 
 
-def schema(verb: Verb) -> dict[str, Any]:
-    """The parameters that agents are shown as a JSON schema."""
-    shown = [p for p in verb.params if verb.agents is None or p.public in verb.agents]
+def schema(verb: Verb, *, everything: bool = False) -> dict[str, Any]:
+    """The parameters that agents are shown, or all that there are, as a JSON schema."""
+    shown = [p for p in verb.params if everything or verb.agents is None or p.public in verb.agents]
     return _object({p.public: _property(p) for p in shown}, [p.public for p in shown if p.required])
 
 

@@ -16,10 +16,8 @@ from .results import (
     MOST_COUNTED,
     Changed,
     Created,
-    Exported,
     Graph,
     History,
-    Imported,
     Listing,
     Offer,
     Place,
@@ -416,23 +414,9 @@ def _set_up(answer: SetUp) -> list[str]:
     return [*filter(None, [answer.diff.rstrip("\n")]), *map(safe, answer.notes), said]
 
 
-def mermaid(answer: Graph) -> str:
-    """The open work as a Mermaid flowchart."""
-    rows = {step.row.task.id: step.row for step in answer.steps}
-    name = {task_id: f"n{number}" for number, task_id in enumerate(rows)}
-    lines = ["flowchart TD"]
-    for task_id, row in rows.items():
-        label = re.sub(r'["<>&#;`]', lambda m: f"#{ord(m[0])};", f"{task_id}: {safe(row.task.subject)}")
-        lines.append(f'  {name[task_id]}["{label}<br/>{row.state}"]')
-    lines += [f"  {name[a]} --> {name[b]}" for a, b in answer.edges if a in name and b in name]
-    return safe("\n".join(lines), lines=True)
-
-
 LINES: dict[type, Callable[[Any], list[str]]] = {
     Changed: _changed,
     Created: _created,
-    Imported: lambda answer: list(map(safe, answer.lines())),
-    Exported: lambda answer: list(map(safe, answer.lines())),
     Released: _released,
     Listing: _listing,
     Shown: _shown,

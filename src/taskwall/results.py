@@ -59,6 +59,20 @@ class Report(Answer):
         raise NotImplementedError
 
 
+class Archived(Report):
+    """Finished tasks were taken out of the way. left: those that stay, for their files are not called like them."""
+
+    ids: tuple[str, ...]
+    left: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """How many went; they are still found by id."""
+        plural = "s" * (len(self.ids) != 1)
+        stay = f"{len(self.left)} stay, for their files are not called like them: {', '.join(self.left[:5])}"
+        found = f"Archived {len(self.ids)} finished task{plural}; `taskwall show ID` still finds them"
+        return [found if self.ids else "Nothing to archive.", *([stay] if self.left else [])]
+
+
 class Changed(Answer):
     """One task was changed by a verb."""
 
@@ -79,7 +93,7 @@ class Created(Answer):
     notices: tuple[str, ...] = ()
 
 
-class Imported(Answer):
+class Imported(Report):
     """What an import did, or would do (dry_run), and its loss report. records: how many the source has."""
 
     format: str
@@ -116,7 +130,7 @@ MAX_FINDINGS, MAX_TOLD = 8, 200
 """How many findings of a kind are shown, and how many characters of each."""
 
 
-class Exported(Answer):
+class Exported(Report):
     """What was exported: into a file, or as text. left_out: why files that cannot be read are not in it."""
 
     format: str

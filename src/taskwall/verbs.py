@@ -279,6 +279,15 @@ def reopen(board: Board, task_id: str) -> Answer:
 
 
 @verb(repeatable=True)
+def archive(board: Board, older_than: float | None = None) -> Answer:
+    """Move finished tasks out of the way, to `archive/`. They still count as blockers, and come back when they change.
+
+    older_than: only those that were finished more than so many days ago
+    """
+    return board.archive(older_than or 0)
+
+
+@verb(repeatable=True)
 def heartbeat(board: Board, task_id: str, ttl: float | None = None) -> Answer:
     """Renew the lease of a claim.
 

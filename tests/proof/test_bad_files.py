@@ -101,6 +101,7 @@ CALLS = [
     ("user", "cancel", {"task_id": T, "cascade": True}),
     ("user", "cancel", {"task_id": T, "drop_edges": True}),
     ("user", "reopen", {"task_id": T}),
+    ("user", "archive", {"older_than": 9}),
     ("agent", "heartbeat", {"task_id": T, "ttl": 5}),
     ("agent", "why", {"task_id": T}),
     ("agent", "history", {"task_id": T}),

@@ -274,7 +274,7 @@ def removed_first(self, entries, serial, applied=bool):
     return []
 
 
-def one_after_another(self, writes):
+def one_after_another(self, writes, applied=bool):
     write_all(self.disk, writes, self.local, durable=self.durable)
     return []
 

@@ -212,6 +212,7 @@ BUGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_bug_in_the_rules_is_found(monkeypatch, bug):
     name, wrong = BUGS[bug]

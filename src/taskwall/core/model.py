@@ -159,6 +159,7 @@ class Settings(Record):
     max_attempts: int = 3
     durability: str = "full"
     claims_per_session: int = 0
+    archive_days: float = 0
     check_minutes: float = 30
 
     def is_person(self, name: str | None) -> bool:
@@ -174,11 +175,12 @@ def id_flaw(text: str) -> str | None:
     """Why this cannot be the id of a task, or None when it can."""
     if not text or len(text) > MAX_ID or len(text.encode("utf-8", "surrogatepass")) > MAX_ID_BYTES:
         return f"an id has 1 to {MAX_ID} characters"
-    if not all(c.isalnum() or c in "._-" for c in text):
+    letters = text.replace("_", "").replace("-", "").replace(".", "")
+    if letters and not letters.isalnum():
         return "an id has letters, digits, '.', '_' and '-' only"
     if text in (".", "..") or text.partition(".")[0].lower() in _DEVICES:
         return f"{text!r} is a name that file systems keep for themselves"
-    if unicodedata.normalize("NFC", text) != text:
+    if not text.isascii() and unicodedata.normalize("NFC", text) != text:
         return "an id is written in Unicode's composed form (NFC)"
     return None
 

@@ -39,14 +39,20 @@ class View:
     Archived tasks are answered by `get` alone: they count as blockers, and no other question finds them.
     """
 
-    def __init__(self, tasks: Iterable[Task], claims: Mapping[str, Claim], settings: Settings) -> None:
+    def __init__(
+        self,
+        tasks: Iterable[Task],
+        claims: Mapping[str, Claim],
+        settings: Settings,
+        archived: Mapping[str, Task] | None = None,
+    ) -> None:
         self.settings = settings
         self._tasks = {task.id: task for task in tasks}
-        self._claims = claims
+        self._claims, self._archived = claims, archived or {}
 
     def get(self, task_id: str) -> Task | None:
-        """The task with exactly this id."""
-        return self._tasks.get(task_id)
+        """The task with exactly this id, archived or not."""
+        return self._tasks.get(task_id) or self._archived.get(task_id)
 
     def claim(self, task_id: str) -> Claim | None:
         """The latest claim on this task, whether it still stands or not."""
@@ -269,8 +275,9 @@ class Overlay(View):
         return self.claimed.get(task_id) or self.below.claim(task_id)
 
     def __iter__(self) -> Iterator[Task]:
-        yield from (self.changed.get(task.id, task) for task in self.below)
-        yield from (task for task in self.changed.values() if task.id not in self.below)
+        added = dict(self.changed)
+        yield from (added.pop(task.id, task) for task in self.below)
+        yield from added.values()
 
     def counts(self, after: Task | None = None) -> tuple[int, int]:
         """How many tasks are open, and how many there are."""

@@ -10,10 +10,12 @@ from ..render import near
 from ..results import Exported
 from ..stores.files.disk import DISK, Write, write_all
 from .exporters import EXPORTERS, tasks_of
+from .page import html
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..board import Board
+    from ..core.view import View
 
 
 def export_board(board: Board, *, format: str = "jsonl", path: str = "-", force: bool = False) -> Exported:
@@ -21,11 +23,17 @@ def export_board(board: Board, *, format: str = "jsonl", path: str = "-", force:
 
     Raises Invalid, Unwritable.
     """
-    exporter = EXPORTERS.get(format.lower())
+
+    def page(view: View) -> str:
+        return html(view, os.path.basename(os.path.abspath(board.root)))
+
+    exporters = EXPORTERS | {"html": page}
+    exporter = exporters.get(format.lower())
     if exporter is None:
-        raise Invalid(f"no format {format!r}", next=near(format, EXPORTERS))
+        raise Invalid(f"no format {format!r}", next=near(format, exporters))
     view = board.store.read()
-    left_out = tuple(sorted(task.flaw for task in view if task.flaw))
+    # The page shows what cannot be read, too; a record of it there is none.
+    left_out = () if exporter is page else tuple(sorted(task.flaw for task in view if task.flaw))
     count = len(tasks_of(view))
     text = exporter(view)
     if path == "-":

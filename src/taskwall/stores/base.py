@@ -11,7 +11,7 @@ from ..core.view import Overlay
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
     from typing import Any, Protocol
 
@@ -40,6 +40,12 @@ if TYPE_CHECKING:
 
         def events(self, task_id: str | None = None) -> list[dict[str, Any]]:
             """What happened, oldest first: `{at, by, session, verb, task, …}`; of one task when an id is given."""
+
+        def archive(self, ids: Sequence[str]) -> tuple[list[str], list[str]]:
+            """Take finished tasks out of the way. Returns the ids of those that went, and of those that stay."""
+
+        def is_tidy(self) -> bool:
+            """Whether tasks were archived within the last hour."""
 
         def watch(self) -> Watch:
             """Notices changes of the board from now on, whoever makes them."""

@@ -12,7 +12,7 @@ from .base import Txn, Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from ..core.model import Claim, Task
@@ -30,6 +30,7 @@ class MemoryStore:
         self.settings = settings or Settings()
         self.notices: list[str] = []
         self._tasks = {task.id: task for task in tasks}
+        self._archived: dict[str, Task] = {}
         self._claims: dict[str, Claim] = {}
         self._deadlines: dict[str, float] = {}
         self._events: list[dict[str, Any]] = []
@@ -41,7 +42,10 @@ class MemoryStore:
         """A view of the board as it is now."""
         with self._lock:
             return View(
-                self._tasks.values(), {i: self._judged(claim) for i, claim in self._claims.items()}, self.settings
+                self._tasks.values(),
+                {i: self._judged(claim) for i, claim in self._claims.items()},
+                self.settings,
+                dict(self._archived),
             )
 
     @contextmanager
@@ -51,6 +55,8 @@ class MemoryStore:
             txn = Txn(self.read())
             yield txn
             self._tasks.update(txn.changed)
+            for task_id in txn.changed:
+                self._archived.pop(task_id, None)
             for claim in txn.claimed.values():
                 self._claims[claim.task] = claim
                 self._deadlines[claim.task] = self._monotonic() + 60 * (claim.ttl or 0)
@@ -61,6 +67,18 @@ class MemoryStore:
         """What happened, oldest first."""
         with self._lock:
             return [event for event in self._events if task_id in (None, event["task"])]
+
+    def archive(self, ids: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Take finished tasks out of the way."""
+        with self._lock:
+            gone = [i for i in ids if i in self._tasks and self._tasks[i].closed]
+            self._archived |= {i: self._tasks.pop(i) for i in gone}
+            self._writes += 1
+            return gone, [i for i in ids if i not in gone]
+
+    def is_tidy(self) -> bool:
+        """There are no files to get rid of."""
+        return True
 
     def watch(self) -> Watch:
         """Notices changes from now on."""

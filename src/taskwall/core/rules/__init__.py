@@ -7,10 +7,10 @@ ending: cancel, reopen · proving: what stands between work and its end · chang
 importing: bring_in, with incoming, places and fitting; loaded by who asks for it
 """
 
-from .change import Change, require_current
-from .claiming import attribute, beat, claim, complete, heartbeat, leave, release
+from .change import Change, locate, require_current
+from .claiming import attribute, beat, claim, complete, heartbeat, leave, nothing_to_claim, release
 from .deciding import answer, ask, hold, resume
-from .ending import cancel, reopen
+from .ending import archivable, cancel, reopen
 from .making import Draft, Edit, create, update
 from .proving import Failed, Proof, Unproven
 
@@ -22,6 +22,7 @@ __all__ = [
     "Proof",
     "Unproven",
     "answer",
+    "archivable",
     "ask",
     "attribute",
     "beat",
@@ -32,6 +33,8 @@ __all__ = [
     "heartbeat",
     "hold",
     "leave",
+    "locate",
+    "nothing_to_claim",
     "release",
     "reopen",
     "require_current",

@@ -144,6 +144,20 @@ def superseded(view: View, task: Task) -> errors.Superseded:
     )
 
 
+def locate(view: View, name: str) -> tuple[Task, int | None]:
+    """The task that is meant, and the epoch of a token `ID#epoch`. Raises UnknownTask, AmbiguousId."""
+    if task := view.exact(name):
+        return task, None
+    head, mark, tail = name.strip().rpartition("#")
+    if mark and head and tail.isdecimal() and len(tail) <= MAX_DIGITS:
+        return view.find(head), int(tail)
+    return view.find(name), None
+
+
+MAX_DIGITS = 15
+"""How many digits the epoch of a token may have."""
+
+
 def require_current(view: View, task: Task, epoch: int | None) -> None:
     """The fence, before which every verb with a token comes. Raises Superseded, NotOwner."""
     if epoch is not None and epoch < task.epoch:

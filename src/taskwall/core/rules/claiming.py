@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import errors
 from ..model import COMPLETED, IN_PROGRESS, PENDING, Claim, checked_glob, checked_line, checked_text, checked_ttl
-from ..state import HELD, attempts, is_for, is_lapsed, reservation, state
+from ..state import HELD, attempts, is_for, is_lapsed, reservation, state, who_must_act
 from .change import (
     Change,
     closed,
@@ -83,6 +83,39 @@ def claim(
     log = event(actor, now, "claim", claimed, taken_from=task.owner if why else None, reason=reason)
     granted = _granted(view, actor, task, now, ttl)
     return Change(claimed, put=(claimed,), claims=(granted,), events=(log,), notices=notices)
+
+
+def nothing_to_claim(view: View, actor: Actor) -> errors.Refused:
+    """Why there is no task to claim, as the refusal that fits."""
+    waiting = who_must_act(view)
+    if mine := view.held_by(actor):
+        held = ", ".join(task.id for task in mine[:MAX_NAMED])
+        return errors.NothingActionable(
+            f"nothing else is actionable for {actor.name}: you hold {held}",
+            lines=waiting.lines(),
+            by=(actor.name,),
+            next="finish it (`taskwall done`, complete_task) or give it back (`taskwall release`, release_task)",
+        )
+    unfinished, total = view.counts()
+    if not unfinished:
+        empty = "every task is finished" if total else "the board has no tasks"
+        return errors.NothingActionable(empty, next="add some: `taskwall add`, `taskwall plan` (create_tasks)")
+    refusals: dict[str, type[errors.Refused]] = {
+        "waiting_on_person": errors.WaitingOnPerson,
+        "unreadable": errors.Unreadable,
+    }
+    refusal = refusals.get(waiting.code, errors.NothingActionable)
+    by = tuple(dict.fromkeys(who for who, _ in (*waiting.decisions, *waiting.holders, *waiting.reserved)))
+    return refusal(
+        f"nothing is actionable for {actor.name}",
+        lines=waiting.lines(),
+        by=by,
+        next="wait for them; `taskwall next` (next_actionable) asks again",
+    )
+
+
+MAX_NAMED = 5
+"""How many held tasks a refusal names."""
 
 
 def _renewed(view: View, task: Task, ttl: float | None) -> Change:

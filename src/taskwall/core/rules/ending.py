@@ -104,6 +104,14 @@ def _require_cancellable(view: View, actor: Actor, task: Task) -> None:
         )
 
 
+def archivable(view: View, before: str | None) -> list[Task]:
+    """The finished tasks, oldest first. before: only those that are known to have been finished before this time."""
+    finished = [task for task in view.by_age(closed=True) if task.closed]
+    if before is None:
+        return finished
+    return [task for task in finished if (ended := task.completed_at or task.updated_at) and ended < before]
+
+
 def reopen(view: View, actor: Actor, task: Task, epoch: int | None, now: str) -> Change:
     """Finished → pending, reserved as before its claim; names the dependents that relied on it. Raises Cycle."""
     require_writable(task)

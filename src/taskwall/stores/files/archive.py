@@ -1,8 +1,14 @@
-"""Finished tasks out of the way: `.tasks/archive/YYYY-MM/ID.json`. They are found by id, and count as blockers."""
+"""Finished tasks out of the way: `.tasks/archive/YYYY-MM/ID.json`. They are found by id, and count as blockers.
+
+A task goes there by a rename, so that it is always in one place or the other; when it changes it comes back, written
+anew in the folder before it leaves the archive.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 
 from ...core.model import id_flaw
 from .disk import NotPlain, read_text
@@ -13,7 +19,8 @@ if TYPE_CHECKING:
     from ...core.model import Task
     from .disk import Disk
 
-ARCHIVE = "archive"
+ARCHIVE, UNDATED = "archive", "undated"
+_MONTH = r"[0-9]{4}-[0-9]{2}"
 
 
 class Archive:
@@ -23,11 +30,12 @@ class Archive:
         self._disk, self._board = disk, board
         self._found: dict[str, tuple[str, Task] | None] = {}
         self._months: list[str] | None = None
+        self.touched: set[str] = set()
 
     def get(self, task_id: str) -> Task | None:
         """The archived task with this id."""
         found = self._find(task_id)
-        return found and found[1]
+        return found and found[1].replace(notices=(*found[1].notices, f"archived in {os.path.dirname(found[0])}"))
 
     def in_file(self, task_id: str) -> tuple[str, Task]:
         """The path of an archived task's file, relative to the board, and the task. Raises KeyError."""
@@ -54,6 +62,25 @@ class Archive:
             if task.id == task_id and task.closed and not task.flaw:
                 return name, task
         return None
+
+    def take(self, name: str, task: Task) -> bool:
+        """Move the file of a finished task here. False when it must stay: it is found here by its name alone."""
+        if name != task.id + SUFFIX or not task.closed or task.flaw:
+            return False
+        month = (task.completed_at or task.updated_at or "")[:7]
+        folder = os.path.join(self._board, ARCHIVE, month if re.fullmatch(_MONTH, month) else UNDATED)
+        for each in (os.path.dirname(folder), folder):
+            self._disk.make_folder(each)
+            if not self._disk.is_folder(each):
+                raise OSError(errno.ENOTDIR, "not a folder of its own", each)
+        self._disk.rename(os.path.join(self._board, name), os.path.join(folder, name))
+        self.touched.add(folder)
+        return True
+
+    def settle(self) -> None:
+        """Bring what was moved to the disk: it must be here before it is gone there."""
+        for folder in (*sorted(self.touched), os.path.join(self._board, ARCHIVE), self._board):
+            self._disk.sync_folder(folder)
 
     def _list(self) -> list[str]:
         folder = os.path.join(self._board, ARCHIVE)

@@ -98,6 +98,8 @@ def recognise(raw: Mapping[str, Any]) -> str:
 
 def read(raw: Mapping[str, Any]) -> Task:
     """The task in an object. Raises NotATask when its id, subject or blockers are no such things."""
+    if plain := _plain(raw):
+        return plain
     dialect = DIALECTS[recognise(raw)]
     source = _unnested(raw) if dialect.name == NESTED else raw
     reader = _Reader(dialect, source)
@@ -122,6 +124,33 @@ def read(raw: Mapping[str, Any]) -> Task:
         fields["created_at"] = utc_time(source.get("createdAt", source.get("created_at")))
     oddities = _oddities(fields["id"], fields["status"], fields.get("owner"), fields["blocked_by"])
     return Task(**fields, extra=extra, notices=(*reader.notices, *oddities))
+
+
+def _plain(raw: Mapping[str, Any]) -> Task | None:
+    """The task in a file of ours in which each value is of its type and nothing is odd, as in nearly all; else None.
+
+    The same as below, several times as fast: a large board is read whole now and then.
+    """
+    if type(raw.get("rev")) is not int:
+        return None
+    fields: dict[str, Any] = {}
+    extra = {}
+    for key, value in raw.items():
+        field = KEYS.get(key)
+        if field is None:
+            extra[key] = value
+        elif value is not None:
+            if not _FITS[field](value):
+                return None
+            fields[field] = tuple(value) if type(value) is list else value
+    task_id, blockers = fields.get("id"), fields.get("blocked_by", ())
+    sound = task_id and "subject" in fields and fields.get("status") in STATUSES and not id_flaw(task_id)
+    odd = task_id in blockers or (fields.get("status") == IN_PROGRESS and not fields.get("owner"))
+    if not sound or odd or type(fields.get("parent", "")) is not str or any(type(i) is not str for i in blockers):
+        return None
+    if fields.get("owner") == "":
+        del fields["owner"]
+    return Task(**fields, extra=extra)
 
 
 def _unnested(raw: Mapping[str, Any]) -> dict[str, Any]:

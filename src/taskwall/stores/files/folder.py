@@ -24,8 +24,8 @@ SUFFIX = ".json"
 RACY_NS = 2_000_000_000
 """A file changed this shortly before it was read may have changed again without a new time stamp."""
 
-_LINE = re.compile(r"\d+: ")
-_GUESSED_ID = re.compile(r'"(?:id|task_id)"\s*:\s*(?:"([^"\\]+)"|(\d+))')
+_LINE = r"\d+: "
+_GUESSED_ID = r'"(?:id|task_id)"\s*:\s*(?:"([^"\\]+)"|(\d+))'
 
 
 class Found(Record):
@@ -130,10 +130,10 @@ def promised(name: str, text: str) -> Found:
 def _broken(name: str, text: str, flaw: str) -> Task:
     # A file name may be no text at all, and this one is shown.
     name = name.encode("utf-8", "backslashreplace").decode()
-    guess = _GUESSED_ID.search(text)
+    guess = re.search(_GUESSED_ID, text)
     guessed = (guess[1] or guess[2]) if guess else ""
     task_id = guessed if guessed and not id_flaw(guessed) else _stem(name)
-    where = f"{name}:{flaw}" if _LINE.match(flaw) else f"{name}: {flaw}"
+    where = f"{name}:{flaw}" if re.match(_LINE, flaw) else f"{name}: {flaw}"
     return Task(task_id, subject=name, flaw=where)
 
 

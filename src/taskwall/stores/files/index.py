@@ -30,7 +30,7 @@ except ImportError:  # a Python built without it
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from sqlite3 import Connection
     from typing import Any
 
@@ -91,7 +91,7 @@ class Reading:
         try:
             yield from self._connection.execute(query, values)
         except Error as error:
-            self._index.discard()
+            self._index.discard(error)
             raise Outdated(str(error)) from None
 
     def entry(self, task_id: str) -> str | None:
@@ -136,8 +136,8 @@ class Index:
                 return self._read(doubt) if connect is not None else None
             except (Busy, OSError):
                 return None
-            except Error:
-                if not again or not self.discard():
+            except Error as error:
+                if not again or not self.discard(error):
                     return None
         return None
 
@@ -152,13 +152,13 @@ class Index:
             raise
         return Reading(self, connection, looked=looked)
 
-    def carry(self, names: Iterable[str], claims: Iterable[str], before: tuple[int, int]) -> None:
+    def carry(self, names: Collection[str], claims: Collection[str], before: tuple[int, int]) -> None:
         """Take in the files and the ledger entries that we have just written under the board's lock.
 
         before: the stamps until then. Leaves the index as it is, and so in doubt, when anybody else may have changed
         something.
         """
-        if not self.exists:
+        if not self.exists or not (names or claims):
             return
         with suppress(Error, OSError):
             connection = self._open()
@@ -184,8 +184,10 @@ class Index:
         about.stamps, about.settled = (tasks or 0, ledger or 0), bool(tasks and ledger)
         about.write(connection)
 
-    def discard(self) -> bool:
-        """Remove an index that is damaged. False when that is not possible."""
+    def discard(self, error: Exception) -> bool:
+        """Remove an index that is damaged. False when that is not possible, or it is only in use for too long."""
+        if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return False
         self._idle = []
         try:
             for end in ("-wal", "-shm", ""):
@@ -250,8 +252,20 @@ class Index:
         began, stamps, now = time.monotonic(), self.stamps, time.time_ns()
         if about is None:
             _make(connection)
+            fill(connection, self._read_each(self._changed(connection)), self._beside)
+        elif (taken := self._catch_up(connection, about, stamps)) is not None:
+            return taken
+        count_ranks(connection)
+        settled = all(map(_is_past, stamps, (now, now))) or bool(about and about.settled and about.stamps == stamps)
+        ended = time.monotonic()
+        About(*stamps, settled, ended, ended - began, 0, 0, 0).write(connection)
+        connection.execute("COMMIT")
+        return True
+
+    def _catch_up(self, connection: Connection, about: About, stamps: tuple[int, int]) -> bool | None:
+        """Take in what differs. True when there was nothing, False when somebody else did so meanwhile."""
         found, gone = self._read_files(self._changed(connection))
-        if about and not connection.in_transaction:
+        if not connection.in_transaction:
             same = about.stamps == stamps and about.settled and not (found or gone or about.unranked)
             if same and about.files <= LOOK_AT_ALL:
                 return True
@@ -260,18 +274,10 @@ class Index:
             if again is None or again.changes != about.changes:
                 connection.execute("ROLLBACK")
                 return False
-        if about is None:
-            fill(connection, found, self._beside)
-        else:
-            take_in(connection, found, gone, self._beside, ours=not (found or gone))
-            if stamps != about.stamps:
-                take_in_claims(connection, None, self._beside)
-        count_ranks(connection)
-        settled = all(map(_is_past, stamps, (now, now))) or bool(about and about.settled and about.stamps == stamps)
-        ended = time.monotonic()
-        About(*stamps, settled, ended, ended - began, 0, 0, 0).write(connection)
-        connection.execute("COMMIT")
-        return True
+        take_in(connection, found, gone, self._beside, ours=not (found or gone))
+        if stamps != about.stamps:
+            take_in_claims(connection, None, self._beside)
+        return None
 
     def _changed(self, connection: Connection) -> Iterator[tuple[bytes, Signature | None]]:
         """The names that are new or of another signature than the index knows; those that are gone have none."""
@@ -293,17 +299,16 @@ class Index:
 
     def _read_files(self, names: Iterable[tuple[bytes, Signature | None]]) -> tuple[list[Pair], list[bytes]]:
         """What these files hold, and the names of those that are gone."""
-        found, gone = [], []
+        listed = list(names)
+        found = list(self._read_each(listed))
+        there = {name for name, _ in found}
+        return found, [name for name, _ in listed if name not in there]
+
+    def _read_each(self, names: Iterable[tuple[bytes, Signature | None]]) -> Iterator[Pair]:
         for name, seen in names:
-            here = None
             if seen is not None:
                 with suppress(FileNotFoundError):
-                    here = read_file(self._disk, self._board, os.fsdecode(name), seen)
-            if here:
-                found.append((name, here))
-            else:
-                gone.append(name)
-        return found, gone
+                    yield name, read_file(self._disk, self._board, os.fsdecode(name), seen)
 
 
 def _make(connection: Connection) -> None:

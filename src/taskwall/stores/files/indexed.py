@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from .index import Reading
     from .ledger import Ledger
 
-FLAWED = "SELECT name, id, subject, flaw FROM files WHERE flaw IS NOT NULL ORDER BY name"
-ONE = "SELECT name, text, settled, mtime, ctime, size, ino FROM files WHERE flaw IS NULL AND id = ?"
+FLAWED = "SELECT name, id, subject, flaw FROM files INDEXED BY flawed WHERE flaw IS NOT NULL"
+TWINS = "SELECT f.name, f.id FROM twins t CROSS JOIN files f ON f.id = t.id WHERE f.flaw IS NULL"
+ONE = """
+SELECT f.name, f.text, f.settled, f.mtime, f.ctime, f.size, f.ino, f.open, c.entry
+FROM files f LEFT JOIN claims c ON c.id = f.id WHERE f.flaw IS NULL AND f.id = ?
+"""
 YOUNGER = "(created, natural, id) > (?, ?, ?)"
 
 
@@ -73,6 +77,8 @@ class IndexView(FileView):
         if row is None:
             return None
         name, task = os.fsdecode(row[0]), None
+        if row[7] and not self._sure:
+            self.ledger.prime(task_id, row[8])
         if not self._sure and (self._reading.looked or self._is_unchanged(name, row)):
             task = task_of(name, row[1])
         if task is None or self._outdated(task):
@@ -80,7 +86,7 @@ class IndexView(FileView):
         return (name, task, self._complete(task)) if task and task.id == task_id else None
 
     def _is_unchanged(self, name: str, row: tuple[Any, ...]) -> bool:
-        return bool(row[2]) and self._disk.seen(os.path.join(self._board, name)) == row[3:]
+        return bool(row[2]) and self._disk.seen(os.path.join(self._board, name)) == row[3:7]
 
     def _read(self, name: str) -> Task | None:
         try:
@@ -99,13 +105,12 @@ class IndexView(FileView):
     def _odd(self) -> dict[str, tuple[str, Task]]:
         """Files that hold no task, and files that claim one id together: few, and nothing follows from them."""
         found: dict[str, tuple[str, Task]] = {}
-        same = "SELECT f.id, f.name FROM twins t JOIN files f ON f.id = t.id WHERE f.flaw IS NULL ORDER BY f.name"
         names: dict[str, list[str]] = {}
-        for task_id, name in self._reading.rows(same):
+        for name, task_id in sorted(self._reading.rows(TWINS)):
             names.setdefault(task_id, []).append(os.fsdecode(name))
         for task_id, claiming in names.items():
             found[task_id] = (claiming[0], twins(task_id, claiming))
-        for name, task_id, subject, flaw in list(self._reading.rows(FLAWED)):
+        for name, task_id, subject, flaw in sorted(self._reading.rows(FLAWED)):
             broken = place(Task(task_id, subject, flaw=flaw), lambda i: i in found or self._has(i))
             found[broken.id] = (os.fsdecode(name), broken)
         return found

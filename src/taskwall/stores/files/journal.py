@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 VERSION = 1
 MAX_DIGITS = 18
 MAX_JOURNAL = 1024 * 1024 * 1024
-_NAME = re.compile(r"(?:\.local/claims/)?[^/\\\0]+\.json")
+_NAME = r"(?:\.local/claims/)?[^/\\\0]+\.json"
 
 
 class Entry(Record):
@@ -201,7 +201,7 @@ class Journal:
 def _is_sound(entry: Entry) -> bool:
     """Whether this is a file of a board and a text: a journal may come with a hostile repository."""
     texts = isinstance(entry.name, str) and isinstance(entry.new, str) and isinstance(entry.old, str | None)
-    if not texts or not _NAME.fullmatch(entry.name) or not entry.new.encode():
+    if not texts or not re.fullmatch(_NAME, entry.name) or not entry.new.encode():
         return False
     # A file that is there may be called anything; what we make is called like its task.
     there = entry.old is not None and "/" not in entry.name

@@ -126,6 +126,11 @@ class Ledger:
             self._read[task_id] = _entry(self.text(task_id) if text == "" else text)
         return self._read[task_id]
 
+    def prime(self, task_id: str, entry: str | None) -> None:
+        """Tell the text of an entry that stands for its file, before it is asked for."""
+        if task_id not in self._read:
+            self._read[task_id] = _entry(entry)
+
     def text(self, task_id: str) -> str | None:
         """What the file of an entry holds, None without one."""
         if id_flaw(task_id):  # what somebody typed need not be the name of a file

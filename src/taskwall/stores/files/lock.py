@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+MESSAGE = 240
+"""How long the line about the holder is, in bytes."""
 DEADLINE = 10.0
 """Seconds to wait for another process before giving up."""
 
@@ -56,8 +58,8 @@ def lock(path: str, deadline: float = DEADLINE) -> Iterator[Callable[[], bool]]:
     """
     fd = _acquire(path, time.monotonic() + deadline)
     try:
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, _myself().encode("utf-8", "replace"), 0)
+        # Always as long as the last one: to make a file shorter takes longer than all else here.
+        os.pwrite(fd, _myself().encode("utf-8", "replace")[:MESSAGE].ljust(MESSAGE), 0)
         yield lambda: _is_at(fd, path)
     finally:
         # Explicitly, because a forked child that still has the descriptor would keep the lock.
@@ -127,7 +129,7 @@ def _holder(path: str) -> str:
     except OSError:
         return ""
     try:
-        return os.pread(fd, 400, 0).decode("utf-8", "replace")
+        return os.pread(fd, MESSAGE, 0).decode("utf-8", "replace").strip()
     finally:
         os.close(fd)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 32
 _SPACE = re.compile(r"[ \t\r\n]*")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = "[\ud800-\udfff]"
 
 
 class Span(Record):
@@ -149,7 +149,9 @@ class _Layout:
 def encode(value: Any, indent: str | None = None) -> str:
     """JSON with Unicode unescaped, but for lone surrogates, which UTF-8 cannot write."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    if text.isascii():
+        return text
+    return re.sub(_SURROGATE, lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _encoded(value: Any, layout: _Layout) -> str:

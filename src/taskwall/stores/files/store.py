@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import time
 from contextlib import ExitStack, contextmanager, suppress
@@ -23,20 +24,25 @@ from .lock import is_locked, lock
 from .patch import encode
 from .tables import Beside
 from .view import FileView, Scan
-from .writing import Writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ...core.view import View
     from .disk import Disk
     from .index import Reading
+    from .writing import Writing
 
 LOCAL = ".local"
 MAX_EVENTS = 1024 * 1024 * 1024
 INDEX_FROM = 100
+BATCH = 500
+"""How many tasks are archived while others wait."""
+HOUR_NS = 3_600_000_000_000
+JUST_NOW = 0.05
+"""Seconds for which a writer need not look at the folder again: whoever chooses a task has just done so."""
 READ_RETRIES = 20
 """How often a reader starts again when changes of several files keep coming in between."""
 
@@ -65,6 +71,7 @@ class FileStore:
         self._durable = self.settings.durability == "full"
         self._journal = Journal(disk, path, durable=self._durable)
         self._index_from = index_from
+        self._looked = -math.inf
         self._index = Index(disk, path, Beside(lambda: self._ledger(disk, {}), disk, path))
 
     def read(self, *, anew: bool = False) -> View:
@@ -89,7 +96,8 @@ class FileStore:
         with ExitStack() as stack:
             try:
                 self._settle_in()
-                self._reading()  # what others changed is looked at before anybody has to wait for us
+                if time.monotonic() - self._looked > JUST_NOW:
+                    self._reading()  # what others changed is looked at before anybody has to wait for us
                 still_locked = stack.enter_context(lock(self._in_local("lock")))
                 self.notices += self._journal.recover()
                 view = self._view(Sure(self._disk), self._reading(held=True), sure=True)
@@ -103,6 +111,8 @@ class FileStore:
                     "the board's lock file was removed while this command ran; nothing was written",
                     next="repeat the command; leave .local alone while others work",
                 )
+            from .writing import Writing  # imported late: most commands only read
+
             try:
                 self._commit(Writing(self._disk, self.path, view, txn), txn)
             except FileExistsError as error:
@@ -126,6 +136,35 @@ class FileStore:
             return []
         found = [event for line in data.decode("utf-8", "replace").splitlines() if (event := _event(line))]
         return [event for event in found if task_id in (None, event.get("task"))]
+
+    def archive(self, ids: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Move finished tasks to the archive, in batches between which others may write. Raises Unwritable, Locked."""
+        gone: list[str] = []
+        for start in range(0, max(len(ids), 1), BATCH):
+            gone += self._archive(ids[start : start + BATCH])
+        return gone, [task_id for task_id in ids if task_id not in {*gone}]
+
+    def _archive(self, ids: Sequence[str]) -> list[str]:
+        archive = Archive(self._disk, self.path)
+        with self.write() as txn:
+            view = txn.below
+            assert isinstance(view, FileView)
+            before = self._index.stamps
+            try:
+                names = {i: view.in_file(i)[0] for i in ids if i in view}
+                gone = [i for i, name in names.items() if archive.take(name, view.in_file(i)[1])]
+                if gone and self._durable:
+                    archive.settle()
+                self._index.carry([names[i] for i in gone], (), before)
+                write_all(self._disk, [Write(self._in_local("archived"), "\n")], self._local, durable=False)
+            except OSError as error:
+                raise self._unwritable(error) from None
+        return gone
+
+    def is_tidy(self) -> bool:
+        """Whether tasks were archived within the last hour."""
+        seen = self._disk.seen(self._in_local("archived"))
+        return seen is not None and 0 <= time.time_ns() - seen[0] < HOUR_NS
 
     def watch(self) -> Watch:
         """Notices changes of task files, claims and history from now on, those of editors and git too."""
@@ -155,6 +194,7 @@ class FileStore:
         """The index, where there is one or the folder is large enough for it to pay."""
         if self._index_from is None or not (self._index.exists or self._is_large(self._index_from)):
             return None
+        self._looked = time.monotonic()
         return self._index.read(whole=whole, held=held, locked=lambda: is_locked(self._in_local("lock")))
 
     def _is_large(self, files: int) -> bool:

@@ -6,6 +6,8 @@ the view tells, for there are few.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from ...core.claims import settle
 from ...core.graph import longest_chains, natural
 from ...core.model import COMPLETED, IN_PROGRESS, LIVE
@@ -70,6 +72,8 @@ SELECT id, rank FROM files WHERE open AND id IN (SELECT blocker FROM edges WHERE
 UNION SELECT id, rank FROM files WHERE open AND parent = ?
 """
 PARENT = "SELECT p.rank FROM files c JOIN files p ON p.id = c.parent WHERE c.id = ? AND p.open"
+SOME = 1000
+"""How many files are in memory at once when all are taken in."""
 MOST_RAISED = 200
 """How many ranks are mended one by one before all are counted anew."""
 
@@ -79,6 +83,10 @@ class Beside:
 
     def __init__(self, ledger: Callable[[], Ledger], disk: Disk, board: str) -> None:
         self._ledger, self._disk, self._board = ledger, disk, board
+
+    def claimed(self) -> set[str]:
+        """The ids of all tasks that have an entry in the ledger."""
+        return self._ledger().known()
 
     def entry(self, task_id: str) -> str | None:
         """The text of the ledger's entry for a task."""
@@ -102,16 +110,23 @@ def run(connection: Connection, script: str) -> None:
         connection.execute(statement)
 
 
-def fill(connection: Connection, found: Sequence[Pair], beside: Beside) -> None:
+def fill(connection: Connection, found: Iterable[Pair], beside: Beside) -> None:
     """Take all files of a folder into empty tables."""
-    connection.executemany(INSERT, (_row(name, each) for name, each in found))
-    connection.executemany("INSERT INTO edges VALUES (?, ?, ?)", (edge for _, e in found for edge in _edges(e.task)))
+    pairs, count = iter(found), 0
+    while some := list(islice(pairs, SOME)):
+        count += len(some)
+        _insert(connection, some)
     run(connection, INDICES)
     take_in_claims(connection, None, beside)
     _set_twins_apart(connection, connection.execute(DOUBLED).fetchall())
     _look_into_archive(connection, (i for (i,) in connection.execute(UNKNOWN).fetchall()), beside)
     connection.execute(SET_WAITS)
-    connection.execute("UPDATE about SET unranked = 1, files = ?", (len(found),))
+    connection.execute("UPDATE about SET unranked = 1, files = ?", (count,))
+
+
+def _insert(connection: Connection, found: Sequence[Pair]) -> None:
+    connection.executemany(INSERT, (_row(name, each) for name, each in found))
+    connection.executemany("INSERT INTO edges VALUES (?, ?, ?)", (edge for _, e in found for edge in _edges(e.task)))
 
 
 def take_in(
@@ -128,8 +143,7 @@ def take_in(
     connection.execute("UPDATE about SET files = files + ?", (len(found) - len(old),))
     connection.executemany("DELETE FROM edges WHERE task = ? AND NOT wild", ((row[0],) for row in old.values()))
     connection.executemany("DELETE FROM edges WHERE blocker = ? AND wild", ((row[0],) for row in old.values()))
-    connection.executemany(INSERT, (_row(name, each) for name, each in found))
-    connection.executemany("INSERT INTO edges VALUES (?, ?, ?)", (edge for _, e in found for edge in _edges(e.task)))
+    _insert(connection, found)
     connection.executemany("DELETE FROM twins WHERE id = ?", ((i,) for i in touched))
     doubled = DOUBLED.replace("GROUP", "AND id = ? GROUP")
     _set_twins_apart(connection, [row for i in touched for row in connection.execute(doubled, (i,)).fetchall()])
@@ -147,8 +161,8 @@ def take_in(
 def take_in_claims(connection: Connection, ids: Iterable[str] | None, beside: Beside) -> None:
     """Bring what is known of claims on open tasks up to the ledger; of all of them when no ids are given."""
     if ids is None:
-        connection.execute("DELETE FROM claims")
-        ids = [i for (i,) in connection.execute("SELECT id FROM files WHERE open").fetchall()]
+        claimed = beside.claimed() | {i for (i,) in connection.execute("SELECT id FROM claims")}
+        ids = [i for (i,) in connection.execute("SELECT id FROM files WHERE open") if i in claimed]
     for task_id in ids:
         old = connection.execute("DELETE FROM claims WHERE id = ?", (task_id,)).rowcount
         row = connection.execute("SELECT name, text FROM files WHERE open AND id = ?", (task_id,)).fetchone()

@@ -1,0 +1,226 @@
+"""The commands that are no verb of the board."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ... import config, render
+from ...core.errors import Invalid, Locked, Refused
+from ...results import Place
+from .running import located, print_answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterable
+
+    from ...config import Location
+    from ...results import Trusted
+    from .command import Command
+    from .tending import Ask
+
+
+def _place(command: Command, args: Namespace) -> int:
+    location = located(args)
+    made = command.name == "init" and config.make_board(location)
+    actor = config.find_actor(args.actor, os.environ)
+    clients = _clients(location) if made else ()
+    exists = location.exists or made
+    answer = Place(location.path, location.why, exists, made, actor.name, actor.session, clients)
+    if command.name == "init" and args.git:
+        from .tending import with_git
+
+        answer = with_git(answer, _asking(args), yes=bool(args.yes))
+    print_answer(answer, args)
+    return answer.exit
+
+
+def _clients(location: Location) -> tuple[str, ...]:
+    from ...interop.clients import in_use
+
+    return tuple(in_use(location.root, os.environ))
+
+
+def _selftest(_: Command, args: Namespace) -> int:
+    from ... import selftest
+
+    answer = selftest.run(located(args).path)
+    print_answer(answer, args)
+    return answer.exit
+
+
+def _agent(command: Command, args: Namespace) -> int:
+    from ...agent import run as run_agent
+
+    return run_agent(located(args), actor=args.actor, **command.values(args))
+
+
+def _work(command: Command, args: Namespace) -> int:
+    from ...worker import run as run_worker
+    from ...worker.display import summary
+
+    values = command.values(args) | {"command": args.command}
+    worked = run_worker(located(args), actor=args.actor, out=sys.stderr if args.json else sys.stdout, **values)
+    if args.json:
+        print_answer(worked, args)
+    else:
+        print(summary(worked))
+    return worked.exit
+
+
+def _trust(command: Command, args: Namespace) -> int:
+    from .trusting import trust
+
+    ask = _asking(args)
+    question = "Let these run as you, whenever a task of this board that has them is to be done?"
+
+    def approved(asked: Trusted) -> bool:
+        return ask is not None and ask([f"- {render.safe(command)}" for command in asked.commands], question)
+
+    values = command.values(args)
+    answer = trust(located(args), args.actor, values.pop("names", []), ask=approved if ask else None, **values)
+    print_answer(answer, args)
+    return answer.exit
+
+
+def _tend(command: Command, args: Namespace) -> int:
+    """Set-up, doctor and git: what tends a board has a room of its own."""
+    from .tending import ANSWERS
+
+    answer = ANSWERS[command.name](command.values(args), lambda: located(args), _asking(args))
+    print_answer(answer, args)
+    return answer.exit
+
+
+def _asking(args: Namespace) -> Ask | None:
+    """How to show something and ask, where a person sits at the terminal."""
+    return _agree if sys.stdin.isatty() and sys.stdout.isatty() and not args.json else None
+
+
+def _agree(lines: Iterable[str], question: str) -> bool:
+    print(render.safe("\n".join(lines), lines=True))
+    print(f"{question} [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _merge_driver(_: Command, args: Namespace) -> int:
+    from ...interop.driver import run as run_driver
+
+    if args.path is None:
+        raise Invalid("git calls this with %O %A %B %P", next="`taskwall setup git` tells git to")
+    return run_driver(args.base, args.ours, args.theirs, args.path, args.size or "7")
+
+
+def _web(command: Command, args: Namespace) -> int:
+    from ..web.serve import serve
+
+    return serve(located(args), actor=args.actor, as_json=args.json, **command.values(args))
+
+
+def _watch(_: Command, args: Namespace) -> int:
+    from functools import partial
+
+    from ..watch import watch
+
+    board = config.open_board(located(args), config.find_actor(args.actor, os.environ))
+    return watch(board, partial(print, end="", flush=True), as_json=args.json)
+
+
+def _tui(_: Command, args: Namespace) -> int:
+    from ..tui import run as run_wall
+
+    return run_wall(located(args), args.actor)
+
+
+def _mcp(_: Command, args: Namespace) -> int:
+    from ..mcp import Server
+
+    return Server(args.board, args.actor, args.tools).serve()
+
+
+def _hook(_: Command, args: Namespace) -> int:
+    from ..hook import run as run_hook
+
+    return run_hook(args.event, given=args.board, actor=args.actor, strict=bool(args.strict))
+
+
+def _prime(_: Command, args: Namespace) -> int:
+    """What an agent is told at its start. A board that is absent or cannot be read is no reason to stop it."""
+    from ..prime import SLOW, glance, told
+
+    try:
+        location = config.find_board(args.board, os.environ, os.getcwd())
+        actor = config.find_actor(args.actor, os.environ)
+        if not location.exists and not args.json:
+            print(f"taskwall: no task board here yet; adding a task makes {render.safe(location.path)}")
+            return 0
+        found = glance(location, actor)
+        if not args.json:
+            print(told(location, found))
+        elif found is None:
+            raise Locked(f"the board {location.path} is slow", next=SLOW)
+        else:
+            print_answer(found, args)
+    except Refused as error:
+        if args.json:
+            raise
+        print(f"taskwall: {render.refusal(error)}")
+    return 0
+
+
+def _import(command: Command, args: Namespace) -> int:
+    from ...interop.importing import import_board
+
+    answer = import_board(located(args), config.find_actor(args.actor, os.environ), **command.values(args))
+    print_answer(answer, args)
+    return answer.exit
+
+
+def _export(command: Command, args: Namespace) -> int:
+    from ...interop.exporting import export_board
+
+    board = config.open_board(located(args), config.find_actor(args.actor, os.environ))
+    answer = export_board(board, **command.values(args))
+    if answer.path or args.json:
+        print_answer(answer, args)
+    else:
+        sys.stdout.write(answer.text)
+        print(render.text(answer), end="\n" if answer.left_out else "", file=sys.stderr)
+    return answer.exit
+
+
+def _completion(_: Command, args: Namespace) -> int:
+    import shtab
+
+    from .parsing import full_parser
+
+    if args.shell not in shtab.SUPPORTED_SHELLS:
+        raise Invalid(f"no completion for {args.shell!r}", next=f"one of {', '.join(shtab.SUPPORTED_SHELLS)}")
+    print(shtab.complete(full_parser(), args.shell))
+    return 0
+
+
+OWN: dict[str, Callable[[Command, Namespace], int]] = {
+    "init": _place,
+    "where": _place,
+    "import": _import,
+    "export": _export,
+    "selftest": _selftest,
+    "setup": _tend,
+    "uninstall": _tend,
+    "doctor": _tend,
+    "log": _tend,
+    "diff": _tend,
+    "merge-driver": _merge_driver,
+    "trust": _trust,
+    "agent": _agent,
+    "work": _work,
+    "web": _web,
+    "watch": _watch,
+    "tui": _tui,
+    "mcp": _mcp,
+    "prime": _prime,
+    "hook": _hook,
+    "completion": _completion,
+}

@@ -1,0 +1,68 @@
+"""How a command runs: its board is found, its verb is called, the answer is printed."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ... import config, render
+from ...lengths import cut
+from ...registry import VERBS
+from ...results import Graph, History, Listing, Offer, Why
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ...config import Location
+    from ...results import Answer
+    from .command import Command
+
+
+def located(args: Namespace) -> Location:
+    """The board that a command line means; says on standard error what is odd about it."""
+    location = config.find_board(args.board, os.environ, os.getcwd())
+    for warning in location.warnings:
+        print(f"note: {render.safe(warning)}", file=sys.stderr)
+    return location
+
+
+def call(command: Command, args: Namespace) -> int:
+    """Most commands: one verb, with those of the words that are its parameters."""
+    location, verb = located(args), VERBS[command.verb]
+    params = {param.name for param in verb.params}
+    values = {name: value for name, value in command.values(args).items() if name in params}
+    board = config.open_board(location, config.find_actor(args.actor, os.environ), make=verb.makes_board)
+    answer = verb.run(board, **values)
+    for notice in board.store.notices:
+        print(f"note: {render.safe(notice)}", file=sys.stderr)
+    if not location.exists:
+        print(f"note: made the board {render.safe(location.path)} ({location.why})", file=sys.stderr)
+    if command.empty and isinstance(answer, Listing) and not answer.rows and not args.json:
+        print(command.empty)
+    else:
+        print_answer(answer, args)
+    return answer.exit
+
+
+def print_answer(answer: Answer, args: Namespace) -> None:
+    """An answer as it is asked for: JSON, a table where a person reads it, else text."""
+    if args.json:
+        from ...envelope import dumps, envelope
+
+        print(dumps(envelope(answer)))
+    elif isinstance(answer, Graph) and args.mermaid:
+        from ...mermaid import mermaid
+
+        print(mermaid(answer))
+    elif isinstance(answer, (Listing, Offer)) and answer.rows and sys.stdout.isatty():
+        from .tables import print_table
+
+        print_table(answer)
+    elif isinstance(answer, (Graph, Why, History)) and sys.stdout.isatty():
+        import shutil
+
+        width = shutil.get_terminal_size().columns
+        print("\n".join(cut(line, width) for line in render.text(answer).split("\n")))
+    else:
+        print(render.text(answer))

@@ -1,0 +1,58 @@
+"""`taskwall watch`: what happens on the board, a line each, as it happens; and what becomes of tasks by it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from ..board import timestamp, utc_now
+from ..core.state import state
+from ..envelope import dumps
+from ..render import text
+from ..results import History
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from ..board import Board
+
+    Event = dict[str, Any]
+
+LONGEST_WAIT = 5.0
+"""Seconds between two looks at leases, which run out without a change of any file."""
+
+
+def watch(board: Board, say: Callable[[str], object], *, as_json: bool = False) -> int:
+    """Say each event of the board from now on, a line each, until interrupted. as_json: as one JSON object."""
+    with suppress(KeyboardInterrupt):
+        for event in events(board):
+            say((dumps(event) if as_json else text(History((event,)))) + "\n")
+    return 0
+
+
+def events(board: Board) -> Iterator[Event]:
+    """Each recorded event as it comes, then an event `became` for each task that is in another state without one.
+
+    That is how an edit by another program shows, a lease that ran out, and what a completed task unblocked.
+    """
+    changes = board.store.watch()
+    known, states = len(board.store.events()), _states(board)
+    while True:
+        changes.wait(LONGEST_WAIT)
+        now = _states(board)
+        recorded = board.store.events()
+        fresh = recorded[known:] if len(recorded) >= known else recorded  # the log was removed, and begins anew
+        known = len(recorded)
+        yield from fresh
+        named = {event.get("task") for event in fresh}
+        for task_id in now.keys() | states.keys():
+            before, after = states.get(task_id), now.get(task_id, "gone")
+            if before != after and task_id not in named:
+                yield {"at": timestamp(utc_now()), "by": "-", "verb": "became", "task": task_id, "state": after}
+        states = now
+
+
+def _states(board: Board) -> dict[str, str]:
+    view = board.store.read()
+    return {task.id: state(view, task).name for task in view}

@@ -1,0 +1,166 @@
+"""The routes: the page, its live events, and the verbs. Who acts is the server's actor, whatever a request says."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+from sse_starlette import EventSourceResponse
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from ... import registry, verbs  # noqa: F401 - importing verbs registers them
+from ...core.actions import legal_actions
+from ...core.errors import Invalid, ReadOnly, Refused
+from ...envelope import dumps, envelope, refusal_envelope
+from ...registry import VERBS
+from .lanes import lanes
+from .live import Live
+from .openapi import description
+from .runs import tail
+from .security import MAX_BODY, Guard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from typing import Any
+
+    from starlette.requests import Request
+
+    from ...board import Board
+
+STATIC = os.path.join(os.path.dirname(__file__), "static")
+STATUSES = {
+    "invalid": 400,
+    "unknown_task": 404,
+    "ambiguous_id": 404,
+    "read_only": 403,
+    "locked": 503,
+    "unwritable": 503,
+}
+"""The HTTP status of a refusal; every other one is a conflict with the board as it is."""
+READERS, WRITERS = 2, 4
+PING = 15
+"""Seconds after which a silent stream says that it lives."""
+
+
+class Clerks:
+    """Threads, each with a board of its own, for a store belongs to one thread; as many as are busy at once."""
+
+    def __init__(self, open_board: Callable[[], Board], most: int) -> None:
+        self._open = open_board
+        self._own = threading.local()
+        self._threads = ThreadPoolExecutor(most)
+
+    async def run(self, job: Callable[[Board], Any]) -> Response:
+        """Do this with the board: its JSON data in an envelope, or the refusal."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, job)
+
+    def _answer(self, job: Callable[[Board], Any]) -> Response:
+        try:
+            if not hasattr(self._own, "board"):
+                self._own.board = self._open()
+            return _json(job(self._own.board))
+        except Refused as error:
+            return _json(refusal_envelope(error), STATUSES.get(error.code, 409))
+
+
+class Wall:
+    """The application on one board. writable: whether it may change anything."""
+
+    def __init__(self, open_board: Callable[[], Board], path: str, *, writable: bool) -> None:
+        board = open_board()
+        person = board.store.settings.is_person(board.actor.name)
+        about = {"board": path, "actor": board.actor.name, "person": person, "writable": writable}
+        self._live = Live(open_board, about)
+        # Apart, so that a write that waits for the lock, or for what it verifies, does not keep a read.
+        self._reads, self._writes = Clerks(open_board, READERS), Clerks(open_board, WRITERS)
+        self._runs, self._writable = os.path.join(path, ".local", "runs"), writable
+
+    def app(self, token: str, *, remote: bool = False, name: str = "") -> Guard:
+        """The guarded ASGI application."""
+        routes = [
+            Route("/api/events", self._events),
+            Route("/api/verbs/{name}", self._verb, methods=["POST"]),
+            Route("/api/actions", self._actions),
+            Route("/api/lanes", self._lanes),
+            Route("/api/log", self._log),
+            Route("/api/openapi.json", self._openapi),
+            Mount("/", StaticFiles(directory=STATIC, html=True)),
+        ]
+        return Guard(Starlette(routes=routes, lifespan=self._lifespan), token, remote, name)
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        self._live.start()
+        yield
+        self._live.stop()
+
+    async def _events(self, _: Request) -> Response:
+        async def stream() -> AsyncIterator[dict[str, Any]]:
+            async with self._live.page() as page:
+                async for message in page.messages():
+                    yield message
+
+        return EventSourceResponse(stream(), ping=PING)
+
+    async def _verb(self, request: Request) -> Response:
+        """Any verb, with the arguments that it takes as a JSON object."""
+        name = request.path_params["name"]
+        verb = VERBS.get(name)
+        arguments = await _body(request)
+
+        def run(board: Board) -> Any:
+            if arguments is None:
+                raise Invalid(f"a request must be application/json of at most {MAX_BODY} bytes", next="send less")
+            if verb and verb.writes and not self._writable:
+                raise ReadOnly("this page was opened for reading only", next="`taskwall web` without --read-only acts")
+            return envelope(registry.call(board, name, arguments))
+
+        return await (self._writes if verb and verb.writes else self._reads).run(run)
+
+    async def _actions(self, request: Request) -> Response:
+        """What this actor may do with `task` now; nothing on a page for reading."""
+        name = request.query_params.get("task", "")
+
+        def run(board: Board) -> Any:
+            view = board.store.read()
+            legal = legal_actions(view, view.find(name), board.actor) if self._writable else ()
+            return _ok({"task": name, "actions": list(legal)})
+
+        return await self._reads.run(run)
+
+    async def _lanes(self, _: Request) -> Response:
+        return await self._reads.run(lambda board: _ok({"lanes": lanes(board.store.events(), board.store.read())}))
+
+    async def _log(self, request: Request) -> Response:
+        session = request.query_params.get("session", "")
+        return await self._reads.run(lambda _: _ok({"session": session, "lines": tail(self._runs, session)}))
+
+    async def _openapi(self, _: Request) -> Response:
+        return _json(description())
+
+
+async def _body(request: Request) -> str | None:
+    """The text of a request; None when it is too long or says that it is something else than JSON."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        return None
+    data = b""
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > MAX_BODY:
+            return None
+    return data.decode("utf-8", "replace")
+
+
+def _ok(data: dict[str, Any]) -> dict[str, Any]:
+    return {"v": 1, "ok": True, "data": data}
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(dumps(value), status, media_type="application/json")

@@ -1,0 +1,154 @@
+"""Finished tasks out of the way: found by id, still gating, and back when they change."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import add, ids, open_board, open_store
+
+from taskwall.core.errors import Invalid, Refused
+from taskwall.core.model import Settings
+from taskwall.core.rules import Edit
+
+
+def finished(board, id, *blockers):
+    add(board, id, *blockers)
+    board.claim(id)
+    return board.complete(id)
+
+
+def archived(tmp_path):
+    return sorted(str(path.relative_to(tmp_path / ".tasks" / "archive")) for path in tmp_path.rglob("archive/*/*.json"))
+
+
+def test_finished_tasks_go_and_open_ones_stay(board_for, store):
+    board = board_for("a")
+    finished(board, "one")
+    finished(board, "two", "one")
+    add(board, "three", "two")
+    answer = board.archive()
+    assert (answer.ids, answer.left) == (("one", "two"), ())
+    assert ids(board.list(everything=True).rows) == ["three"]
+    assert board.next().rows[0].task.id == "three"
+    assert board.archive().ids == ()
+
+
+def test_an_archived_blocker_opens_the_gate_and_is_shown_by_its_id(board_for):
+    board = board_for("a")
+    finished(board, "one")
+    board.archive()
+    add(board, "two", "one")
+    assert board.get("one").row.state == "completed"
+    assert ids(board.get("two").blockers) == ["one"]
+    assert board.claim("two").row.task.status == "in_progress"
+    with pytest.raises(Invalid, match="one exists already"):
+        add(board, "one")
+
+
+def test_only_what_was_finished_long_enough_ago_goes(board_for, clock):
+    board = board_for("a")
+    finished(board, "old")
+    clock.sleep(minutes=60 * 24 * 3)
+    finished(board, "new")
+    assert board.archive(2).ids == ("old",)
+
+
+def test_a_task_that_is_reopened_comes_back_and_gates_again(board_for):
+    board = board_for("a")
+    finished(board, "one")
+    add(board, "two", "one")
+    board.archive()
+    assert ids(board.reopen("one").also) == []
+    assert ids(board.list().rows) == ["one", "two"]
+    with pytest.raises(Refused, match="one"):
+        board.claim("two")
+    board.claim("one")
+    assert ids(board.complete("one").unblocked) == ["two"]
+
+
+def test_whatever_changes_an_archived_task_brings_it_back_whole(tmp_path, clock):
+    for kind in ("files", "indexed"):
+        folder = tmp_path / kind
+        folder.mkdir()
+        board = open_board(open_store(kind, folder, clock), "a", clock=clock, root=folder)
+        finished(board, "one")
+        path = folder / ".tasks" / "one.json"
+        path.write_text(path.read_text().replace('"rev"', '"of": "another program",\n  "rev"'))
+        board.archive()
+        assert [name[8:] for name in archived(folder)] == ["one.json"] and not path.exists()
+        board.update("one", Edit(note="it held"))
+        assert archived(folder) == []
+        assert json.loads(path.read_text())["of"] == "another program"
+
+
+def test_a_file_that_is_not_called_like_its_task_stays(tmp_path, clock):
+    board = open_board(open_store("files", tmp_path, clock), "a", clock=clock)
+    (tmp_path / ".tasks" / "task_7.json").write_text(
+        json.dumps({"id": 7, "subject": "numbered", "status": "completed", "blockedBy": []})
+    )
+    answer = board.archive()
+    assert (answer.ids, answer.left) == ((), ("7",))
+    assert "7" in answer.lines()[1]
+
+
+def test_done_archives_by_itself_where_the_settings_say_so(tmp_path, clock):
+    board = open_board(open_store("indexed", tmp_path, clock, Settings(archive_days=1)), "a", clock=clock)
+    finished(board, "one")
+    os.utime(tmp_path / ".tasks" / ".local" / "archived", (0, 0))
+    clock.sleep(minutes=60 * 48)
+    finished(board, "two")
+    assert [name[8:] for name in archived(tmp_path)] == ["one.json"]
+    clock.sleep(minutes=60 * 48)
+    finished(board, "three")
+    assert [name[8:] for name in archived(tmp_path)] == ["one.json"], "once an hour is enough"
+
+
+def test_an_archive_killed_between_two_files_has_each_task_in_one_place(tmp_path, clock):
+    board = open_board(open_store("files", tmp_path, clock), "a", clock=clock)
+    for n in range(6):
+        finished(board, f"t{n}")
+    script = (
+        "import os, sys\n"
+        "from taskwall.stores.files.disk import Disk\n"
+        "from taskwall.stores.files.store import FileStore\n"
+        "class Dies(Disk):\n"
+        "    left = 3\n"
+        "    def rename(self, old, new):\n"
+        "        Dies.left -= 1\n"
+        "        if not Dies.left: os.kill(os.getpid(), 9)\n"
+        "        super().rename(old, new)\n"
+        "FileStore(sys.argv[1], disk=Dies()).archive([f't{n}' for n in range(6)])\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script, str(tmp_path / ".tasks")])
+    assert run.returncode == -9
+    assert len(archived(tmp_path)) == 2
+    assert [board.get(f"t{n}").row.state for n in range(6)] == ["completed"] * 6
+    assert len(board.archive().ids) == 4
+
+
+@pytest.mark.parametrize("where", ["archive", "archive/2026-09"])
+def test_the_archive_does_not_lead_out_of_the_board(tmp_path, clock, where):
+    board = open_board(open_store("files", tmp_path, clock), "a", clock=clock)
+    finished(board, "one")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    link = tmp_path / ".tasks" / where
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(outside)
+    with pytest.raises(Refused, match="not a folder of its own"):
+        board.archive()
+    assert list(outside.iterdir()) == [] and board.get("one").row.state == "completed"
+
+
+def test_what_lies_in_the_archive_and_is_not_finished_opens_no_gate(tmp_path, clock):
+    board = open_board(open_store("files", tmp_path, clock), "a", clock=clock)
+    folder = tmp_path / ".tasks" / "archive" / "2026-09"
+    folder.mkdir(parents=True)
+    (folder / "x.json").write_text(json.dumps({"id": "x", "subject": "x", "status": "pending", "blockedBy": []}))
+    add(board, "two")
+    path = tmp_path / ".tasks" / "two.json"
+    path.write_text(path.read_text().replace('"blockedBy": []', '"blockedBy": ["x"]'))
+    with pytest.raises(Refused, match="x does not exist"):
+        board.claim("two")
