@@ -15,13 +15,12 @@ from pathlib import Path
 
 import pytest
 from building_site import Site
-from conftest import add
 from rich.cells import cell_len
-from textual.widgets import Input
 
-from taskwall.core.rules import Edit
+from taskwall.core.rules import Draft, Edit
+from taskwall.faces.tui.acts import KEYS
 from taskwall.faces.tui.app import Wall
-from taskwall.faces.tui.dialogs import Form, Help, Menu
+from taskwall.faces.tui.dialogs import Form, Menu
 from taskwall.faces.tui.items import Items
 from taskwall.faces.tui.sight import Sight
 from taskwall.faces.tui.task import TaskScreen
@@ -166,6 +165,26 @@ def test_what_is_searched_for_alone_is_shown(site):
     seen = see(site, ("slash", *"tiles", "enter"), "In progress 1", (120, 40))
     assert "Order the tiles" in seen and "Run the wires" not in seen
     assert "Run the wires" in see(site, ("slash", *"tiles", "escape"), "In progress 2", (120, 40))
+
+
+def test_the_cursor_goes_to_what_was_found_and_acts_on_it(site):
+    act(site, ("slash",), "wires", ("enter", "full_stop"), wanted="Take over")
+
+
+def test_the_first_task_of_an_empty_board_is_chosen_as_it_comes(site):
+    for path in site.path.glob("*.json"):
+        path.unlink()
+
+    async def look():
+        wall = Wall(site.by, "building-site", "en", site.seconds)
+        async with wall.run_test(size=(80, 24)) as pilot:
+            await until(pilot, lambda: "This board has no tasks yet" in screen(wall) and "live" in screen(wall))
+            await asyncio.to_thread(lambda: site.by().create([Draft(subject="Begin", id="begin")]))
+            await until(pilot, lambda: wall.chosen == "begin")
+            await press(pilot, "c")
+            await until(pilot, lambda: "Begin: claimed" in screen(wall))
+
+    asyncio.run(look())
 
 
 def test_a_task_leads_to_those_it_waits_for_and_back(site):
@@ -386,8 +405,6 @@ def test_a_refusal_says_what_is_in_the_way_and_the_way_out(site):
 
 
 def test_every_key_of_an_act_is_that_of_the_page():
-    from taskwall.faces.tui.acts import KEYS
-
     assert " ".join(KEYS) == "c d a r k b h m e"
 
 
@@ -411,7 +428,7 @@ def test_no_text_of_a_task_reaches_the_terminal_raw_or_becomes_markup(site):
             for keys in (("1",), ("2",), ("3",), ("4",), ("1", "enter"), ("pagedown",), ("escape", "full_stop"), ("escape", "e"),
                          ("escape", "a"), ("escape", "c"), ("r",), ("escape", "question_mark")):  # fmt: skip
                 await press(pilot, *keys)
-                for _ in range(20):
+                for _ in range(8):
                     await pilot.pause(0.01)
                     seen.append(screen(wall))
 
@@ -424,8 +441,6 @@ def test_no_text_of_a_task_reaches_the_terminal_raw_or_becomes_markup(site):
 @pytest.mark.slow
 def test_of_five_thousand_tasks_only_those_in_sight_are_built(site):
     user = site.by()
-    from taskwall.core.rules import Draft
-
     user.create([Draft(subject=f"任务 {n}", id=f"n-{n}", blocked_by=(f"n-{n - 1}",) if n else ()) for n in range(5000)])
 
     async def look():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Checkbox, Input, Select, Static, TextArea
 
@@ -69,7 +70,7 @@ class Form(ModalScreen[None]):
     def _asked(self, field: Field) -> Iterator[Widget]:
         label = self._sight.t(f"field.{field.name}")
         for n, option in enumerate(field.options):
-            yield Button(_plain(option), id=f"option-{n}", compact=True, classes="option")
+            yield Button(Content(safe(option)), id=f"option-{n}", compact=True, classes="option")
         if field.kind != "flag":
             yield Static(label, markup=False, classes="label")
         self._inputs[field.name] = made = self._input(field, label)
@@ -135,12 +136,6 @@ class Form(ModalScreen[None]):
     async def on_input_submitted(self) -> None:
         """Enter in a line sends."""
         await self.action_send()
-
-
-def _plain(text: str) -> Any:
-    from textual.content import Content
-
-    return Content(safe(text))
 
 
 def _value(widget: Widget) -> Any:

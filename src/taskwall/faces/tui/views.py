@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Static
 
-from .drawing import branch, card, fitted, matter, named, one_line
+from .drawing import branch, card, matter, named, one_line
 from .items import Items
 from .lanes import lane_lines, session_lines
 from .sight import COLUMN_OF, COLUMNS, Sight
@@ -39,10 +39,6 @@ class View(Vertical):
     def show(self, sight: Sight) -> None:
         """Show the board as it is now."""
         raise NotImplementedError
-
-    def choose(self, task_id: str) -> None:
-        """Put the cursor on a task, where it is shown."""
-        self.list.choose(task_id)
 
     def take(self) -> None:
         """Take the keys."""
@@ -90,29 +86,21 @@ class BoardView(View):
 
     def show(self, sight: Sight) -> None:
         """Show the board; the cursor follows its task into another column."""
-        first, chosen = not hasattr(self, "sight"), self.chosen if hasattr(self, "sight") else ""
-        self.sight = sight
+        self.sight, chosen = sight, self.chosen
         nothing = self.query_one("#nothing", Static)
         nothing.update(f"{sight.t('board.empty')}\n{sight.t('board.empty.hint')}")
         nothing.display = not sight.rows
         for column in self.columns:
             column.show(sight)
-        if first:
-            self._begin()
-        elif chosen and self.chosen != chosen and chosen in sight.rows:
-            self.choose(chosen)
-
-    def _begin(self) -> None:
-        """Where work can move, else where there is any."""
-        order = [self.columns[n] for n in (1, 2, 3, 0, 4)]
-        self._turn(next((column for column in order if self.sight.columns[column.name_]), order[0]))
-
-    def choose(self, task_id: str) -> None:
-        """Put the cursor on a task."""
-        row = self.sight.rows[task_id]
-        column = next(column for column in self.columns if column.name_ == COLUMN_OF[row["state"]])
-        if column.cards.choose(task_id):
-            self._turn(column)
+        if chosen in sight.rows and self.chosen != chosen:
+            name = COLUMN_OF[sight.rows[chosen]["state"]]
+            column = next(column for column in self.columns if column.name_ == name)
+            if column.cards.choose(chosen):
+                self._turn(column)
+        if not self.chosen:
+            # Where work can move, else where there is any.
+            order = [self.columns[n] for n in (1, 2, 3, 0, 4)]
+            self._turn(next((column for column in order if sight.columns[column.name_]), order[0]))
 
     def _turn(self, column: Column) -> None:
         had = self.list.has_focus
@@ -236,5 +224,4 @@ class InboxView(ListView):
             return matter(self.sight, item, width)
         t = self.sight.t
         whose = t("card.for", name=item["reserved"]) if item.get("reserved") else t("inbox.others")
-        line = named(item, item["id"], width - 2, [(whose, "soft")])
-        return [(("  ", ""), *line), fitted([("  ", "")], width)]
+        return [(("  ", ""), *named(item, item["id"], width - 2, [(whose, "soft")]))]
