@@ -394,6 +394,19 @@ def test_a_task_that_others_wait_for_is_cancelled_once_it_is_said_what_becomes_o
     assert task(site, "wall")["status"] == "cancelled" and task(site, "paint")["blockedBy"] == ["colour"]
 
 
+@pytest.mark.parametrize(("key", "said"), [("m", "changed"), ("d", "Nobody holds it")])
+def test_what_becomes_of_a_form_that_was_closed_while_it_was_sent_is_still_said(site, key, said):
+    async def do():
+        async with shown(site) as (wall, pilot):
+            with site.by("ann").store.write():
+                await press(pilot, key, "x", "enter", "escape")
+                await until(pilot, lambda: not isinstance(wall.screen, Form))
+                assert said not in screen(wall)
+            await until(pilot, lambda: said in screen(wall))
+
+    asyncio.run(do())
+
+
 def test_everything_of_a_session_is_given_back(site):
     act(site, ("3", "R"), "gone", ("enter",), wanted="At work 2")
     assert task(site, "wires")["status"] == "pending"

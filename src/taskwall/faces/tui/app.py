@@ -20,7 +20,6 @@ from ... import (
     registry,
     verbs,  # noqa: F401 - importing verbs registers them
 )
-from ...core.actions import legal_actions
 from ...core.errors import Refused
 from ...render import safe
 from ...signals import ENDING
@@ -40,13 +39,12 @@ from .acts import (
     question,
     told,
 )
-from .detail import Told
 from .dialogs import Form, Help, Menu
 from .drawing import one_line
 from .items import Items
 from .live import follow
 from .sight import Sight
-from .task import TaskScreen
+from .task import TaskScreen, told_of
 from .themes import DARK, THEMES
 from .views import AgentsView, BoardView, GraphView, InboxView
 from .words import LANGUAGES, words_of
@@ -59,7 +57,6 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from ...board import Board
-    from ...core.model import Task
     from ..web.rows import Look
     from .acts import Act
     from .sight import Row
@@ -233,7 +230,7 @@ class Wall(App[None]):
         self.run_worker(self._loading(screen), group=f"task {id(screen)}", exclusive=True)
 
     async def _loading(self, screen: TaskScreen) -> None:
-        told = await self._ask_board(lambda board: _told(board, screen.task_id))
+        told = await self._ask_board(lambda board: told_of(board, screen.task_id))
         if told and screen.is_attached:
             screen.show(self.sight, told)
 
@@ -273,16 +270,21 @@ class Wall(App[None]):
                 self.say(refused, good=False)
             return
         if act.name == "edit":
-            task = await self._ask_board(lambda board: _task(board, task_id))
+            task = await self._ask_board(lambda board: board.store.read().find(task_id))
         if task or act.name != "edit":
             self._ask(act, question(self.sight, act, row, task), {"task_id": task_id})
 
     def _ask(self, act: Act, asked: Question, about: dict[str, Any]) -> None:
         async def send(given: dict[str, Any]) -> str:
-            # An edit that changes nothing is none.
-            return await self._attempt(act, about | arguments(given)) if given or act.name != "edit" else ""
+            if act.name == "edit" and not given:
+                return ""
+            refused = await self._attempt(act, about | arguments(given))
+            if refused and not form.is_attached:  # it was closed meanwhile
+                self.say(refused, good=False)
+            return refused
 
-        self.push_screen(Form(self.sight, asked, send))
+        form = Form(self.sight, asked, send)
+        self.push_screen(form)
 
     async def _attempt(self, act: Act, args: dict[str, Any]) -> str:
         """Call the verb of an act in a thread: why it was refused, nothing when it was done."""
@@ -315,7 +317,7 @@ class Wall(App[None]):
             self.run_worker(self._offering(row))
 
     async def _offering(self, row: Row) -> None:
-        if told := await self._ask_board(lambda board: _told(board, row["id"])):
+        if told := await self._ask_board(lambda board: told_of(board, row["id"])):
             name = await self.push_screen_wait(Menu(self.sight.t, row["subject"], offered(told.actions)))
             if name:
                 await self._acting(ACTS[name], self.sight.rows.get(row["id"], row))
@@ -384,15 +386,3 @@ class Wall(App[None]):
     def action_help(self) -> None:
         """The keys."""
         self.push_screen(Help(self.sight.t))
-
-
-def _told(board: Board, task_id: str) -> Told:
-    view = board.store.read()
-    task = view.find(task_id)
-    # An unreadable file has no history.
-    events = () if task.flaw else board.history(task_id).events
-    return Told(board.get(task_id), events, legal_actions(view, task, board.actor))
-
-
-def _task(board: Board, task_id: str) -> Task:
-    return board.store.read().find(task_id)

@@ -110,7 +110,7 @@ class Form(ModalScreen[None]):
         if self._busy or missing:
             return
         self._busy = True
-        self.run_worker(self._sending(given))
+        self.app.run_worker(self._sending(given))  # which goes on when the form is closed
 
     async def _sending(self, given: dict[str, Any]) -> None:
         refused = await self._send(given)

@@ -8,7 +8,8 @@ from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Static
 
-from .detail import detail
+from ...core.actions import legal_actions
+from .detail import Told, detail
 from .items import Items
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from .detail import Told
+    from ...board import Board
     from .sight import Sight
 
 
@@ -53,3 +54,12 @@ class TaskScreen(Screen[None]):
         """Lines are broken anew."""
         if self._told and self.lines.size.width:
             self.lines.show(detail(*self._told, self.lines.size.width - 1))  # room for a scrollbar
+
+
+def told_of(board: Board, task_id: str) -> Told:
+    """All that is told of a task. Raises Refused."""
+    view = board.store.read()
+    task = view.find(task_id)
+    # An unreadable file has no history.
+    events = () if task.flaw else board.history(task_id).events
+    return Told(board.get(task_id), events, legal_actions(view, task, board.actor))
