@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from functools import cached_property
 
 from .errors import AmbiguousId, UnknownTask
 from .graph import longest_chains, natural
-from .model import IN_PROGRESS, Settings, Task
+from .model import IN_PROGRESS, Settings, Task, composed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ class View:
 
     def exact(self, text: str) -> Task | None:
         """The task with this id or, when only one has it, this subject, to the letter."""
-        wanted = unicodedata.normalize("NFC", text.strip())
+        wanted = composed(text.strip())
         if task := self.get(wanted):
             return task
         same = [task_id for task_id, subject in self.subjects() if subject == wanted]
@@ -180,7 +179,7 @@ class View:
         """
         if exact := self.exact(text):
             return exact
-        wanted = unicodedata.normalize("NFC", text.strip().strip("'\"`").lstrip("#").rstrip("…"))
+        wanted = composed(text.strip().strip("'\"`").lstrip("#").rstrip("…"))
         if exact := self.get(wanted) or self.get(wanted.removeprefix("task_")):
             return exact
         folded = wanted.casefold()
