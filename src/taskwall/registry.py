@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 
 from .core.errors import Invalid
 from .core.record import Record
