@@ -172,10 +172,21 @@ def test_an_agent_that_writes_without_end_is_ended_and_has_failed(attempt, monke
     assert (outcome.kind, outcome.told) == ("failed", "its agent was ended: it wrote more than 1000 bytes")
 
 
-def test_a_task_whose_file_is_gone_ends_its_agent(attempt, tmp_path):
+def test_a_task_whose_file_is_gone_ends_its_agent(attempt, tmp_path, monkeypatch):
+    monkeypatch.setattr("taskwall.worker.attempt.LINGER", 0.1)
     lost = attempt("sleep 600")
     (tmp_path / ".tasks" / "a.json").unlink()
     assert ended(lost).kind == "gone"
+
+
+def test_a_task_whose_file_is_away_for_a_moment_keeps_its_agent_and_its_time(attempt, tmp_path):
+    kept, file = attempt("sleep 600"), tmp_path / ".tasks" / "a.json"
+    file.rename(tmp_path / "stashed")
+    assert kept.tend(kept.board.store.read()) is None and kept.left < 100
+    (tmp_path / "stashed").rename(file)
+    assert kept.tend(kept.board.store.read()) is None and kept.left > 500
+    kept.stop("stopped", "over", hurry=True)
+    assert ended(kept).kind == "stopped"
 
 
 def test_a_task_that_a_person_cancels_ends_its_agent(attempt, tmp_path):

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 HELD = "held"
 LINGER = 60.0
-"""Seconds that an agent has for its last words, once it has completed or released its task."""
+"""Seconds that an agent has for its last words, once it has completed or released its task, and for a task's file to
+come back: git takes it away for a moment when it stashes or checks out."""
 MAX_LOG = 256 * 1024 * 1024
 """Bytes of output at which an agent is ended."""
 
@@ -67,7 +68,7 @@ class Attempt:
         self.board, self.task, self.log, self.tree, self.limit = board, task, log, tree, limit
         self._child, self._heartbeat = child, heartbeat
         self._began = time.monotonic()
-        self._until = self._began + limit
+        self._until, self._lingers = self._began + limit, math.inf
         self._stops = 0
         self._why, self._kind = "", FAILED
         heartbeat.start()
@@ -80,7 +81,7 @@ class Attempt:
     @property
     def left(self) -> float:
         """Seconds until its agent is ended for taking too long."""
-        return self._until - time.monotonic()
+        return min(self._until, self._lingers) - time.monotonic()
 
     def stop(self, kind: str, why: str, *, hurry: bool = False) -> None:
         """End its agent; the first reason counts. kind: what becomes of the claim. hurry: without a grace."""
@@ -96,10 +97,9 @@ class Attempt:
         if ended is not None:
             return ended
         now = fate(view, self.task, self.board.actor) if view else HELD
-        if now in (SUPERSEDED, GONE, CANCELLED):
+        if now in (SUPERSEDED, CANCELLED):
             self.stop(now, "")
-        elif now != HELD:
-            self._until = min(self._until, time.monotonic() + LINGER)
+        self._lingers = math.inf if now == HELD or self._stops else min(self._lingers, time.monotonic() + LINGER)
         if self.left <= 0:
             self.stop(FAILED, f"its agent was ended after {self.limit / 60:g} minutes")
         elif _size(self.log) > MAX_LOG:
