@@ -45,7 +45,8 @@ class Wall:
     def surely(self, which):
         try:
             return self.answers(which)
-        except Outdated:  # every face asks once more, see `Verb.run`
+        except Refused as damage:  # every face asks once more, see `Verb.run`
+            assert isinstance(damage, Outdated) and "made anew" in damage.message
             return self.answers(which)
 
     def answers(self, which):

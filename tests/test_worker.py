@@ -389,7 +389,8 @@ def test_without_a_model_for_our_own_agent_nothing_begins(site):
         name: "" for name in os.environ if name.endswith("_API_KEY") or name in ("OPENAI_BASE_URL", "TASKWALL_MODEL")
     }
     worker = site.start(agent=[], env=keys)
-    assert "no model is configured" in worker.communicate(timeout=20)[0] and worker.returncode == 2
+    said = worker.communicate(timeout=20)[0]
+    assert "no model is configured" in said and "taskwall work -- claude -p {prompt}" in said and worker.returncode == 2
     assert site.task("a")["status"] == "pending"
 
 

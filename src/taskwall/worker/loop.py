@@ -88,17 +88,17 @@ class Worker:
     def _turn(self) -> Offer | None:
         """All that can be done now. Returns what `next` answers once the work is over."""
         self.view = self._look()
-        self._tend()
-        if self.bell.asked:
-            return self._stop()
-        if self.view is None:
-            return None
         try:
+            self._tend()
+            if self.bell.asked:
+                return self._stop()
+            if self.view is None:
+                return None
             self._fill()
             if self.notices:
                 self.notices.look(self.board.store.read())
             return self._over()
-        except Refused as error:  # somebody keeps the lock, or the disk is full
+        except Refused as error:  # somebody keeps the lock, the disk is full, or the index is damaged
             self._complain(error)
             self.pace.stumbled()
             return None

@@ -207,8 +207,16 @@ def _run(command: Command, args: Namespace) -> int:
     return _OWN.get(command.name, _call)(command, args)
 
 
+def _here() -> str:
+    """The current folder. Raises Invalid when it is gone: an agent may tidy its worktree away before its last words."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise Invalid("the folder that this was called in is gone", next="change to one that exists") from None
+
+
 def _located(args: Namespace) -> Location:
-    location = config.find_board(args.board, os.environ, os.getcwd())
+    location = config.find_board(args.board, os.environ, _here())
     for warning in location.warnings:
         print(f"note: {render.safe(warning)}", file=sys.stderr)
     return location
@@ -365,7 +373,7 @@ def _prime(_: Command, args: Namespace) -> int:
     from ..prime import SLOW, glance, told
 
     try:
-        location = config.find_board(args.board, os.environ, os.getcwd())
+        location = config.find_board(args.board, os.environ, _here())
         actor = config.find_actor(args.actor, os.environ)
         if not location.exists and not args.json:
             print(f"taskwall: no task board here yet; adding a task makes {render.safe(location.path)}")

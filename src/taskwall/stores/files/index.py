@@ -92,7 +92,7 @@ class Reading:
             yield from self._connection.execute(query, values)
         except Error as error:
             self._index.discard()
-            raise Outdated(str(error)) from None
+            raise Outdated(f"the index of the board was damaged ({error}) and is made anew") from None
 
     def entry(self, task_id: str) -> str | None:
         """The text of an open task's ledger entry, None when there is none; "" when the file knows."""
