@@ -16,7 +16,7 @@ from rich.console import Console
 
 from conftest import Clock, add, open_board, open_store
 from taskwall.board import Board
-from taskwall.core.errors import Invalid, NothingActionable
+from taskwall.core.errors import Invalid, NothingActionable, Unwritable
 from taskwall.core.model import Actor, Task
 from taskwall.core.rules import Edit
 from taskwall.heartbeat import Heartbeat
@@ -187,6 +187,30 @@ def test_a_task_whose_file_is_away_for_a_moment_keeps_its_agent_and_its_time(att
     assert kept.tend(kept.board.store.read()) is None and kept.left > 500
     kept.stop("stopped", "over", hurry=True)
     assert ended(kept).kind == "stopped"
+
+
+def test_a_claim_that_cannot_be_given_back_now_is_kept_until_it_can(attempt, tmp_path):
+    crashed, local = attempt("exit 3"), tmp_path / ".tasks" / ".local"
+    until(lambda: crashed.tend(None) is not None)
+    local.rename(tmp_path / "away")
+    local.write_text("")
+    with pytest.raises(Unwritable):
+        crashed.close(3, None)
+    assert crashed.left > 1e9  # nobody is woken for an agent that has ended
+    local.unlink()
+    (tmp_path / "away").rename(local)
+    assert crashed.close(3, None).kind == "failed"
+    task = crashed.board.store.read().get("a")
+    assert (task.status, task.attempts) == ("pending", 1)
+
+
+def test_a_board_that_can_never_be_written_again_does_not_keep_the_worker_from_ending(attempt, tmp_path):
+    crashed, local = attempt("exit 3"), tmp_path / ".tasks" / ".local"
+    until(lambda: crashed.tend(None) is not None)
+    local.rename(tmp_path / "away")
+    local.write_text("")
+    outcome = crashed.close(3, None, final=True)
+    assert outcome.kind == "gone" and "cannot be written" in outcome.told
 
 
 def test_a_task_that_a_person_cancels_ends_its_agent(attempt, tmp_path):

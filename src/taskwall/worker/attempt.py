@@ -9,7 +9,7 @@ import math
 import os
 import time
 
-from ..core.errors import Refused, Superseded
+from ..core.errors import Locked, Refused, Superseded, Unreadable, Unwritable
 from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS
 from ..core.rules import Edit
 from .outcome import FAILED, GONE, RELEASED, SUPERSEDED, Outcome
@@ -71,6 +71,7 @@ class Attempt:
         self._until, self._lingers = self._began + limit, math.inf
         self._stops = 0
         self._why, self._kind = "", FAILED
+        self._work: str | None = None  # what the forest said, which is asked once
         heartbeat.start()
 
     @property
@@ -95,6 +96,7 @@ class Attempt:
         """End the agent when its claim or its time is over; its exit status once it has ended."""
         ended = self._child.exit()
         if ended is not None:
+            self._until = self._lingers = math.inf
             return ended
         now = fate(view, self.task, self.board.actor) if view else HELD
         if now in (SUPERSEDED, CANCELLED):
@@ -106,25 +108,36 @@ class Attempt:
             self.stop(FAILED, f"its agent was ended: it wrote more than {MAX_LOG} bytes")
         return None
 
-    def close(self, status: int, forest: Forest | None) -> Outcome:
-        """Judge by the board what came of it, and give back what its session still holds. Raises nothing."""
-        self._heartbeat.stop()
+    def close(self, status: int, forest: Forest | None, *, final: bool = False) -> Outcome:
+        """Judge by the board what came of it, and give back what its session still holds.
+
+        Raises Locked, Unwritable, Unreadable where that cannot be done now; unless it is final, the lease is then kept.
+        """
         log = os.path.relpath(self.log, self.board.root)
         try:
-            view = self.board.store.read()
-            kind, now = fate(view, self.task, self.board.actor), view.get(self.task.id)
-            work = forest.close(self.tree, self.task, completed=kind == COMPLETED) if forest and self.tree else ""
-            told = (now.result or "") if now and kind == COMPLETED else ""
-            if kind == HELD:
-                kind, told = self._kind, self._why or f"its agent ended with exit status {status} without completing it"
-                reason = [f"{told}, after {self.seconds:.0f} s", f"log: {log}", work]
-                self.board.release(self.task.token, reason="; ".join(filter(None, reason)), failed=kind == FAILED)
-            elif work and kind not in (SUPERSEDED, GONE):
-                self.board.update(self.task.id, Edit(note=work))
-            self._give_back(view)
+            kind, told = self._judge(status, forest, log)
         except (Refused, OSError) as error:
-            kind, told, work = SUPERSEDED if isinstance(error, Superseded) else GONE, str(error), ""
-        return Outcome(kind, self.task.id, self.task.subject, self.seconds, log, told, work)
+            if isinstance(error, (Locked, Unwritable, Unreadable)) and not final:
+                raise
+            kind, told = SUPERSEDED if isinstance(error, Superseded) else GONE, str(error)
+        self._heartbeat.stop()
+        return Outcome(kind, self.task.id, self.task.subject, self.seconds, log, told, self._work or "")
+
+    def _judge(self, status: int, forest: Forest | None, log: str) -> tuple[str, str]:
+        """What became of the claim, and its result or why there is none. Writes that down. Raises Refused, OSError."""
+        view = self.board.store.read()
+        kind, now = fate(view, self.task, self.board.actor), view.get(self.task.id)
+        if self._work is None and forest and self.tree:
+            self._work = forest.close(self.tree, self.task, completed=kind == COMPLETED)
+        told = (now.result or "") if now and kind == COMPLETED else ""
+        if kind == HELD:
+            kind, told = self._kind, self._why or f"its agent ended with exit status {status} without completing it"
+            reason = filter(None, [f"{told}, after {self.seconds:.0f} s", f"log: {log}", self._work])
+            self.board.release(self.task.token, reason="; ".join(reason), failed=kind == FAILED)
+        elif self._work and kind not in (SUPERSEDED, GONE):
+            self.board.update(self.task.id, Edit(note=self._work))
+        self._give_back(view)
+        return kind, told
 
     def _give_back(self, view: View) -> None:
         """Release what the agent claimed besides, itself or by sub-agents."""

@@ -120,9 +120,15 @@ class Worker:
     def _tend(self) -> None:
         for number, attempt in list(self.attempts.items()):
             status = attempt.tend(self.view)
-            if status is not None:
-                del self.attempts[number]
-                self._settle(number, attempt.close(status, self.forest))
+            if status is None:
+                continue
+            try:
+                outcome = attempt.close(status, self.forest, final=self.bell.asked > 0)
+            except Refused as error:
+                self._complain(error)
+                continue
+            del self.attempts[number]
+            self._settle(number, outcome)
 
     def _settle(self, number: int, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
@@ -144,7 +150,7 @@ class Worker:
         for attempt in self.attempts.values():
             while (status := attempt.tend(None)) is None:
                 self.bell.wait(SECOND)
-            attempt.close(status, self.forest)
+            attempt.close(status, self.forest, final=True)
 
     # Taking tasks
 
