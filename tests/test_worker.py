@@ -76,6 +76,17 @@ def test_completing_without_the_product_is_refused_and_counts_as_failed(site):
     assert "promised what does not exist: out/report.md" in site.log()
 
 
+def test_no_agent_is_spent_on_a_task_whose_checks_may_not_run_here(site, tmp_path):
+    site.env["XDG_STATE_HOME"] = str(tmp_path / "state")
+    site.add("a", "--check", "true", "--priority", 0)
+    site.add("b")
+    said = site.work(status=7)
+    assert [event["task"] for event in site.events("claim")] == ["b"] and "attempts" not in site.task("a")
+    assert "waiting on user to read their checks (`taskwall trust`): a" in said
+    site.run("trust", "--yes")
+    assert "Everything is finished" in site.work()
+
+
 @pytest.mark.slow
 def test_what_an_agent_gives_back_or_asks_is_no_failure(site):
     site.add("a")

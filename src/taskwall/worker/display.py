@@ -7,7 +7,7 @@ import os
 from ..core.model import COMPLETED
 from ..lengths import shortened
 from ..render import safe, text
-from .outcome import FAILED, GONE, RELEASED
+from .outcome import FAILED, GONE, RELEASED, unread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,4 +124,4 @@ def summary(worked: Worked) -> str:
     if worked.interrupted:
         lost = any(outcome.kind == GONE for outcome in worked.outcomes)
         return "\n".join([*lines, "Asked to end." if lost else "Asked to end; everything was given back."])
-    return "\n".join([*lines, text(worked.offer)])
+    return "\n".join([*lines, text(worked.offer), *map(safe, unread(worked.untrusted))])
