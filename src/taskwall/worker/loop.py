@@ -72,7 +72,7 @@ class Worker:
         self.awaited: list[str] | None = None
         self.untrusted: set[str] = set()
         self.trouble = ""
-        # For the threads that beat: they use it one after the other, under the lock, and never beside this thread.
+        # For the threads that beat: they share it, but never with this thread, whose views live longer than a moment.
         self._beating = config.open_board(location, board.actor, beats=True).store
 
     def run(self) -> Worked:

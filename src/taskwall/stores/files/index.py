@@ -201,7 +201,7 @@ class Index:
         owner = (os.getpid(), _inode(self.path))
         if owner != self._owner:  # a child must not touch those of its parent; a file that was replaced is another one
             self._idle, self._owner = [], owner
-        if self._idle:
+        with suppress(IndexError):  # asked and taken at once: threads may share a store
             return self._idle.pop()
         connection = connect(self.path, PATIENCE, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA synchronous = OFF")  # after a power cut, all is made anew
