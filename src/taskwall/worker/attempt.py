@@ -12,6 +12,7 @@ import time
 from ..core.errors import Locked, Refused, Superseded, Unreadable, Unwritable
 from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS
 from ..core.rules import Edit
+from ..core.state import state
 from .outcome import FAILED, GONE, RELEASED, SUPERSEDED, Outcome
 
 TYPE_CHECKING = False
@@ -42,6 +43,11 @@ def fate(view: View, task: Task, actor: Actor) -> str:
         return now.status if now.closed else RELEASED
     claim = view.current(now)
     return HELD if claim is None or actor.holds(claim) else SUPERSEDED
+
+
+def _told(view: View, task: Task) -> str:
+    """The result of a task that is completed; of any other, what keeps it from being taken again."""
+    return (task.result or "") if task.closed else "; ".join(reason.text for reason in state(view, task).reasons)
 
 
 def _size(path: str) -> int:
@@ -129,7 +135,7 @@ class Attempt:
         kind, now = fate(view, self.task, self.board.actor), view.get(self.task.id)
         if self._work is None and forest and self.tree:
             self._work = forest.close(self.tree, self.task, completed=kind == COMPLETED)
-        told = (now.result or "") if now and kind == COMPLETED else ""
+        told = _told(view, now) if now and kind in (COMPLETED, RELEASED) else ""
         if kind == HELD:
             kind, told = self._kind, self._why or f"its agent ended with exit status {status} without completing it"
             reason = filter(None, [f"{told}, after {self.seconds:.0f} s", f"log: {log}", self._work])
