@@ -223,7 +223,7 @@ def test_a_task_that_a_person_cancels_ends_its_agent(attempt, tmp_path):
 
 
 def test_each_agent_has_a_line_that_fits_a_terminal_of_80_columns(tmp_path):
-    (tmp_path / "log").write_text("first\n\x1b[31m第三条回路的绝缘电阻已经测过了，读数正常\n\n")
+    (tmp_path / "log").write_text("first\n10 %\r\x1b[31m\a第三条回路的绝缘电阻已经测过了，读数正常\n\n")
     long = Task("task_0123456789", "走水电，三条回路，厨房单独一路，卫生间单独一路，客厅和卧室合用一路")
     short = Task("走水电" * 21, "x\x1b[2J" * 30)
     attempts = {
@@ -234,7 +234,7 @@ def test_each_agent_has_a_line_that_fits_a_terminal_of_80_columns(tmp_path):
     Console(file=out, width=80).print(_shown(attempts, "2 at work; 0 completed, 0 failed"))
     first, second, counts = out.getvalue().splitlines()
     assert all(cell_len(line) <= 80 for line in (first, second, counts)) and "\x1b" not in out.getvalue()
-    assert re.match(r"1   task_0123456789 +1:03  走水电，三条回路.*…  \\x1b\[31m第三条.*…", first)
+    assert re.match(r"1   task_0123456789 +1:03  走水电，三条回路.*…  \\x07第三条.*…", first)
     assert re.match(r"12  走水电.*…  2:03:04  x\\x1b\[2Jx", second)
     assert counts.rstrip() == "2 at work; 0 completed, 0 failed"
 
