@@ -201,7 +201,8 @@ def id_flaw(text: str) -> str | None:
 def checked_id(text: str) -> str:
     """Return a caller's own id in composed form. Raises Invalid."""
     text = composed(text)
-    if flaw := id_flaw(text):
+    # Files of others may hold one; ours need not be such that every command takes them for options.
+    if flaw := id_flaw(text) or ("it begins like an option" if text.startswith("-") else None):
         raise Invalid(f"{text[:MAX_ID]!r} cannot be an id: {flaw}")
     return text
 
