@@ -312,6 +312,9 @@ class Overlay(View):
 
     def blockers(self, task: Task) -> tuple[str, ...]:
         """The ids it waits for, known or not, without its children."""
-        wild = (i for i in self.below.blockers(task) if i not in task.blocked_by)
+        known = self.below.blockers(task)
+        if known == task.blocked_by:
+            return known
+        wild = (i for i in known if i not in task.blocked_by)
         still = (i for i in wild if (blocker := self.get(i)) and task.id in blocker.blocks)
         return tuple(dict.fromkeys(task.blocked_by)) + tuple(still)
