@@ -280,6 +280,11 @@ def worked_in_a_worktree(here):
     (here.folder.parent / "linked" / ".tasks" / ".local").mkdir()
 
 
+def sparse(here):
+    git(here.folder, "update-index", "-q", "--refresh")
+    git(here.folder, "sparse-checkout", "set", "--no-cone", "/*", "!/.tasks/t.json")
+
+
 def whole_board_in_a_file(here):
     (here.tasks / "tasks.json").write_text('{"next_id": 3, "tasks": {}}')
 
@@ -332,6 +337,7 @@ BREAKAGES = {
     "a driver in .gitattributes alone": (inert_driver, {"driver_inert"}),
     "merge=union": (union, {"driver_union"}),
     "a copy in a worktree": (worktree, {"worktree_copy"}),
+    "a sparse checkout": (sparse, {"left_out"}),
     "work in a copy": (worked_in_a_worktree, {"worktree_work"}),
 }
 
@@ -588,7 +594,8 @@ def test_the_command_says_what_it_means_and_what_helps_and_repairs_with_a_yes(pa
     assert "error unreadable: the file is no readable task" in seen.stdout
     assert "fix: `taskwall doctor --fix` takes the byte order mark out of t.json" in seen.stdout
     assert secret_text not in seen.stdout and "ghp_…" in seen.stdout and "\x1b" not in seen.stdout
-    assert taskwall(patient.folder, "doctor", "--fix").stdout.count("Nothing was written") == 1
+    plan = taskwall(patient.folder, "doctor", "--fix").stdout.partition("Nothing was written. --fix --yes would:\n")[2]
+    assert plan == "- takes the byte order mark out of t.json\n"
     data = json.loads(taskwall(patient.folder, "doctor", "--fix", "--yes", "--json").stdout)["data"]
     assert data["repaired"] == ["takes the byte order mark out of t.json"]
     assert [finding["code"] for finding in data["findings"]] == ["secret"]

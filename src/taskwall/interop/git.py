@@ -139,6 +139,16 @@ class Git:
             found.setdefault(path, {})[int(stage)] = name
         return found
 
+    def left_out(self) -> dict[str, str]:
+        """The task files that git knows and keeps out of the worktree (a sparse checkout): their blobs by path."""
+        found = {}
+        for entry in _split(self.run("ls-files", "-s", "-t", "-z", "--full-name", "--", *(self.within or ["."]))):
+            head, _, path = entry.partition("\t")
+            tag, _, name, _ = head.split(" ")
+            if tag == "S" and is_task_file(path) and not os.path.lexists(os.path.join(self.top, path)):
+                found[path] = name
+        return found
+
     def attribute(self, name: str, path: str) -> str:
         """The value of an attribute of a file."""
         return _split(self.run("check-attr", "-z", name, "--", path))[2]
