@@ -144,8 +144,8 @@ class View:
 
     def standing(self, task: Task) -> Claim | None:
         """The claim under which a task is in progress, where it is known."""
-        claim = self.current(task)
-        return claim if claim and claim.open and task.status == IN_PROGRESS else None
+        claim = self.current(task) if task.status == IN_PROGRESS else None
+        return claim if claim and claim.open else None
 
     def by_key(self, key: str) -> Task | None:
         """The task that was created with this idempotency key."""
