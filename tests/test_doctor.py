@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -575,6 +576,29 @@ def test_a_wait_that_an_edge_covers_in_either_direction_is_none(tmp_path):
         "schema", Edit(add_blocked_by=("own-id",))
     )
     assert doctor(find_board(str(folder), {}, str(folder))).findings == ()
+
+
+def test_edges_at_any_distance_cover_a_wait_on_a_large_board_too_and_in_rings(tmp_path):
+    tasks, size = tmp_path / ".tasks", 1500
+    tasks.mkdir()
+    for n in range(size):
+        other = (n * 7 + 1) % size
+        blockers = [f"t-{n - 1}"] if n else ["ring-2"]
+        written(tasks, f"t-{n}", blockers, f"needs t-{other}, and then t-{(n * 13 + 2) % size}")
+    for n in range(3):
+        written(tasks, f"ring-{n}", [f"ring-{(n + 1) % 3}"], "needs t-5" if n else "needs ring-2")
+    began = time.process_time()
+    found = doctor(find_board(str(tmp_path), {}, str(tmp_path))).findings
+    assert [finding.code for finding in found] == ["cycle"]
+    assert time.process_time() - began < 10  # walking from every task to every other took minutes
+    (tasks / "t-700.json").unlink()
+    found = doctor(find_board(str(tmp_path), {}, str(tmp_path))).findings
+    assert {finding.code for finding in found} == {"cycle", "missing_blocker", "prose_wait"}
+
+
+def written(tasks, task_id, blockers, description):
+    task = {"id": task_id, "subject": f"the {task_id}", "description": description, "status": "pending", "owner": None}
+    (tasks / f"{task_id}.json").write_text(json.dumps(task | {"blockedBy": blockers, "rev": 1}))
 
 
 # On the command line
