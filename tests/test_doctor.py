@@ -627,6 +627,23 @@ def test_the_command_says_what_it_means_and_what_helps_and_repairs_with_a_yes(pa
     assert taskwall(patient.folder, "show", "t").returncode == 0
 
 
+def test_what_a_killed_driver_left_is_merged_and_their_words_are_kept(patient):
+    git(patient.folder, "config", "merge.taskwall.driver", "kill -9 $$")
+    git(patient.folder, "switch", "-q", "-c", "side")
+    patient.edit("t", description="their words")
+    patient.commit()
+    git(patient.folder, "switch", "-q", "main")
+    patient.edit("t", description="our words")
+    patient.commit()
+    git(patient.folder, "merge", "-q", "side", check=False)
+    assert "our words" in patient.file("t").read_text(), "git left our side, without a mark in it"
+    answer = patient.doctor(fix=True, yes=True)
+    assert {finding.code for finding in answer.findings} == {"unmerged", "parked"}
+    [kept] = (patient.tasks / ".local" / "conflicts").iterdir()
+    assert "their words" in kept.read_text()
+    assert not patient.doctor(fix=True, yes=True).repaired
+
+
 def test_a_name_in_a_file_never_becomes_a_command(patient):
     patient.edit("t", blockedBy=["x; touch pwned"])
     (patient.tasks / "-a $(b).json").write_text("{")

@@ -81,6 +81,13 @@ def test_what_a_sparse_checkout_leaves_out_is_not_removed(here):
     assert "removed" not in taskwall(here, "log", "t", "--git")
 
 
+def test_a_repository_without_a_commit_is_told_so(tmp_path):
+    (tmp_path / ".tasks").mkdir()
+    git(tmp_path, "init", "-q")
+    done = subprocess.run([sys.executable, "-m", "taskwall", "diff"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "nothing is committed in this repository yet")
+
+
 def test_diff_is_at_most_a_page(here):
     for n in range(60):
         here.file(f"more-{n}").write_text(

@@ -66,6 +66,8 @@ class Git:
             raise Invalid(f"{revision!r} is no revision", next="name commits, branches or tags, such as HEAD~5..HEAD")
         asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         found = self.run(*asked, ok=(0, 1)).decode().strip()
+        if not found and revision == "HEAD":
+            raise Invalid("nothing is committed in this repository yet", next="commit the board, then ask again")
         if not found:
             raise Invalid(f"no commit {revision!r} in this repository", next="`git log --oneline` names commits")
         return found
