@@ -601,6 +601,15 @@ def written(tasks, task_id, blockers, description):
     (tasks / f"{task_id}.json").write_text(json.dumps(task | {"blockedBy": blockers, "rev": 1}))
 
 
+def test_no_text_makes_the_search_for_secrets_slow(patient):
+    patient.edit("t", description="eyJ-" * 75_000)
+    began = time.process_time()
+    assert patient.codes() == set()
+    assert time.process_time() - began < 5  # from every `eyJ` on it looked through all that follows
+    patient.edit("t", description=f"Bearer eyJ{'a' * 20}.eyJ{'b' * 20}.{'c-' * 10}")
+    assert patient.codes() == {"secret"}
+
+
 # On the command line
 
 

@@ -232,7 +232,8 @@ def test_in_backlog_the_folder_decides(project):
         project.write(f"p/backlog/{folder}/task-{number} - 標題 — x.md", markdown(f"task-{number}", folder, status))
     project.write("p/backlog/config.yml", CONFIG)
     project.write("p/backlog/docs/doc-1 - note.md", "# no task, and not looked at\n")
-    project.bring(project.folder / "p")
+    answer = project.bring(project.folder / "p")
+    assert not told(answer, "guessed"), "a word that does not count needs no guess"
     found = {t["subject"]: (t["status"], t.get("hold")) for t in project.tasks.values()}
     assert found == {
         "tasks": ("pending", None),

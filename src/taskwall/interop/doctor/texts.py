@@ -162,7 +162,7 @@ SECRETS = {
     "a Google API key": r"\bAIza[0-9A-Za-z_-]{35}",
     "an npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
     "a Hugging Face token": r"\bhf_[A-Za-z0-9]{30,}\b",
-    "a JSON web token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    "a JSON web token": r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
 }
 _SECRET = re.compile("|".join(f"(?P<s{n}>{shape})" for n, shape in enumerate(SECRETS.values())))
