@@ -94,6 +94,8 @@ def stored(task: Task) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, field in KEYS.items():
         value = getattr(task, field)
+        if value is Task.__defaults__.get(field) and key not in ALWAYS:  # most are, and need not be looked at
+            continue
         value = list(value) if isinstance(value, tuple) else value
         unset: tuple[Any, ...] = (DEFAULT_PRIORITY,) if field == "priority" else (None, [], {}, "", 0)
         if key in ALWAYS or value not in unset:

@@ -149,8 +149,8 @@ class View:
 
     def standing(self, task: Task) -> Claim | None:
         """The claim under which a task is in progress, where it is known."""
-        claim = self.current(task)
-        return claim if claim and claim.open and task.status == IN_PROGRESS else None
+        claim = self.current(task) if task.status == IN_PROGRESS else None
+        return claim if claim and claim.open else None
 
     def by_key(self, key: str) -> Task | None:
         """The task that was created with this idempotency key."""
@@ -318,6 +318,9 @@ class Overlay(View):
 
     def blockers(self, task: Task) -> tuple[str, ...]:
         """The ids it waits for, known or not, without its children."""
-        wild = (i for i in self.below.blockers(task) if i not in task.blocked_by)
+        known = self.below.blockers(task)
+        if known == task.blocked_by:
+            return known
+        wild = (i for i in known if i not in task.blocked_by)
         still = (i for i in wild if (blocker := self.get(i)) and task.id in blocker.blocks)
         return tuple(dict.fromkeys(task.blocked_by)) + tuple(still)
