@@ -213,7 +213,7 @@ def test_the_index_gives_the_answers_of_the_files_after_any_verbs_and_edits(step
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=80)
 @given(STEPS)
 def test_the_index_gives_the_answers_of_the_files_after_any_verbs_and_edits_at_length(steps):
     run(steps, in_place=True)
