@@ -36,7 +36,7 @@ from taskwall.agent.messages import unwrapped
 from taskwall.agent.models import Endpoint as Place
 from taskwall.agent.answers import ModelError, Transient
 from taskwall.agent.patience import FIRST_PATIENCE, LONGEST_WAIT, PATIENCE, Patient
-from taskwall.agent.scripted import calls, say, task_id
+from taskwall.agent.scripted import calls, say, send, task_id
 from taskwall.core.errors import Invalid
 from taskwall.core.model import Actor
 
@@ -488,23 +488,50 @@ def http(url, model="scripted", wire="openai"):
     return HTTPModel(Place(url, "key", model, wire))
 
 
-@pytest.mark.parametrize("line", [f"data: {json.dumps(delta(content='bla '))}", ": still here"])
-def test_an_endpoint_that_never_comes_to_an_end_is_stopped(line):
+def ask(url, seconds):
+    return http(url).answer([{"role": "user", "content": "x"}], [], deadline=time.monotonic() + seconds, say=print)
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("text/event-stream", f"data: {json.dumps(delta(content='bla '))}"),
+        ("text/event-stream", ": still here"),
+        ("application/json", " "),
+    ],
+)
+def test_an_endpoint_that_never_comes_to_an_end_is_stopped(kind, line):
     over = threading.Event()
     with Endpoint([]) as model, pytest.raises(Transient, match="time was over"):
-        model.respond = lambda handler, _: endless(handler, line, over)
-        http(model.url).answer(
-            [{"role": "user", "content": "x"}], [], deadline=time.monotonic() + 0.3, say=lambda _: None
-        )
+        model.respond = lambda handler, _: endless(handler, kind, line, lambda: over.wait(0.01))
+        ask(model.url, 0.3)
     over.set()
 
 
-def endless(handler, line, over):
+@pytest.mark.parametrize("kind", ["text/event-stream", "application/json"])
+def test_an_answer_without_end_does_not_fill_the_memory(kind, monkeypatch):
+    monkeypatch.setattr("taskwall.agent.http.MAX_ANSWER", 100_000)
+    with Endpoint([]) as model, pytest.raises(Transient, match="more than 100000 bytes"):
+        model.respond = lambda handler, _: endless(handler, kind, "x" * 10_000, lambda: False)
+        ask(model.url, 20)
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_an_error_that_is_the_whole_of_a_200_is_understood(streams):
+    told = {"object": "error", "message": "no model m", "type": "NotFoundError", "code": 404}
+    with Endpoint([events(told)]) as model, pytest.raises(ModelError, match="NotFoundError: no model m") as raised:
+        if not streams:
+            model.respond = lambda handler, _: send(handler, 200, told)
+        ask(model.url, 20)
+    assert raised.value.status == 404 and not isinstance(raised.value, Transient)
+
+
+def endless(handler, kind, line, over):
     handler.send_response(200)
-    handler.send_header("Content-Type", "text/event-stream")
+    handler.send_header("Content-Type", kind)
     handler.end_headers()
     try:
-        while not over.wait(0.01):
+        while not over():
             handler.wfile.write(f"{line}\n\n".encode())
     except ConnectionError:
         pass

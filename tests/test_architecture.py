@@ -34,7 +34,7 @@ LAYERS = [
 ]
 """From the ground up: a module imports only what is named in a lower line, or its own package."""
 
-LIGHT = {"argparse", "json", "re", "os", "time", "unicodedata"}
+LIGHT = {"argparse", "json", "re", "os", "time"}
 HEAVY = {
     "anthropic", "asyncio", "dataclasses", "inspect", "openai", "pathlib", "pydantic", "rich", "shtab", "sqlite3",
     "subprocess", "tomllib", "typing", "urllib", "httpx2", "difflib", "starlette", "uvicorn", "sse_starlette",

@@ -44,6 +44,18 @@ def spawn(*words, cwd, stdin=None, **env):
     return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, text=True, env=CLEAN | env, timeout=60)
 
 
+def test_the_overview_says_each_command_in_one_short_line(tw):
+    assert max(map(len, tw("--help").out.splitlines())) <= 110
+
+
+def test_a_folder_that_is_gone_is_a_refusal_and_no_error_of_ours(tw, tmp_path):
+    (tmp_path / "worktree").mkdir()
+    os.chdir(tmp_path / "worktree")
+    (tmp_path / "worktree").rmdir()
+    refused = tw("--board", tmp_path, "list")
+    assert refused.status == 2 and "the folder that this was called in is gone" in refused.err
+
+
 def test_a_session_by_hand(tw):
     assert tw("init").out.startswith("Made ")
     schema = tw.json("add", "set up schema", "--id", "schema", "-p", 1, "-l", "db")["data"]["task"]

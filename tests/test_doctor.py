@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -280,6 +281,11 @@ def worked_in_a_worktree(here):
     (here.folder.parent / "linked" / ".tasks" / ".local").mkdir()
 
 
+def sparse(here):
+    git(here.folder, "update-index", "-q", "--refresh")
+    git(here.folder, "sparse-checkout", "set", "--no-cone", "/*", "!/.tasks/t.json")
+
+
 def whole_board_in_a_file(here):
     (here.tasks / "tasks.json").write_text('{"next_id": 3, "tasks": {}}')
 
@@ -332,6 +338,7 @@ BREAKAGES = {
     "a driver in .gitattributes alone": (inert_driver, {"driver_inert"}),
     "merge=union": (union, {"driver_union"}),
     "a copy in a worktree": (worktree, {"worktree_copy"}),
+    "a sparse checkout": (sparse, {"left_out"}),
     "work in a copy": (worked_in_a_worktree, {"worktree_work"}),
 }
 
@@ -571,6 +578,38 @@ def test_a_wait_that_an_edge_covers_in_either_direction_is_none(tmp_path):
     assert doctor(find_board(str(folder), {}, str(folder))).findings == ()
 
 
+def test_edges_at_any_distance_cover_a_wait_on_a_large_board_too_and_in_rings(tmp_path):
+    tasks, size = tmp_path / ".tasks", 1500
+    tasks.mkdir()
+    for n in range(size):
+        other = (n * 7 + 1) % size
+        blockers = [f"t-{n - 1}"] if n else ["ring-2"]
+        written(tasks, f"t-{n}", blockers, f"needs t-{other}, and then t-{(n * 13 + 2) % size}")
+    for n in range(3):
+        written(tasks, f"ring-{n}", [f"ring-{(n + 1) % 3}"], "needs t-5" if n else "needs ring-2")
+    began = time.process_time()
+    found = doctor(find_board(str(tmp_path), {}, str(tmp_path))).findings
+    assert [finding.code for finding in found] == ["cycle"]
+    assert time.process_time() - began < 10  # walking from every task to every other took minutes
+    (tasks / "t-700.json").unlink()
+    found = doctor(find_board(str(tmp_path), {}, str(tmp_path))).findings
+    assert {finding.code for finding in found} == {"cycle", "missing_blocker", "prose_wait"}
+
+
+def written(tasks, task_id, blockers, description):
+    task = {"id": task_id, "subject": f"the {task_id}", "description": description, "status": "pending", "owner": None}
+    (tasks / f"{task_id}.json").write_text(json.dumps(task | {"blockedBy": blockers, "rev": 1}))
+
+
+def test_no_text_makes_the_search_for_secrets_slow(patient):
+    patient.edit("t", description="eyJ-" * 75_000)
+    began = time.process_time()
+    assert patient.codes() == set()
+    assert time.process_time() - began < 5  # from every `eyJ` on it looked through all that follows
+    patient.edit("t", description=f"Bearer eyJ{'a' * 20}.eyJ{'b' * 20}.{'c-' * 10}")
+    assert patient.codes() == {"secret"}
+
+
 # On the command line
 
 
@@ -589,12 +628,30 @@ def test_the_command_says_what_it_means_and_what_helps_and_repairs_with_a_yes(pa
     assert "error unreadable: the file is no readable task" in seen.stdout
     assert "fix: `taskwall doctor --fix` takes the byte order mark out of t.json" in seen.stdout
     assert secret_text not in seen.stdout and "ghp_…" in seen.stdout and "\x1b" not in seen.stdout
-    assert taskwall(patient.folder, "doctor", "--fix").stdout.count("Nothing was written") == 1
+    plan = taskwall(patient.folder, "doctor", "--fix").stdout.partition("Nothing was written. --fix --yes would:\n")[2]
+    assert plan == "- takes the byte order mark out of t.json\n"
     data = json.loads(taskwall(patient.folder, "doctor", "--fix", "--yes", "--json").stdout)["data"]
     assert data["repaired"] == ["takes the byte order mark out of t.json"]
     assert [finding["code"] for finding in data["findings"]] == ["secret"]
     assert taskwall(patient.folder, "doctor").returncode == 4
     assert taskwall(patient.folder, "show", "t").returncode == 0
+
+
+def test_what_a_killed_driver_left_is_merged_and_their_words_are_kept(patient):
+    git(patient.folder, "config", "merge.taskwall.driver", "kill -9 $$")
+    git(patient.folder, "switch", "-q", "-c", "side")
+    patient.edit("t", description="their words")
+    patient.commit()
+    git(patient.folder, "switch", "-q", "main")
+    patient.edit("t", description="our words")
+    patient.commit()
+    git(patient.folder, "merge", "-q", "side", check=False)
+    assert "our words" in patient.file("t").read_text(), "git left our side, without a mark in it"
+    answer = patient.doctor(fix=True, yes=True)
+    assert {finding.code for finding in answer.findings} == {"unmerged", "parked"}
+    [kept] = (patient.tasks / ".local" / "conflicts").iterdir()
+    assert "their words" in kept.read_text()
+    assert not patient.doctor(fix=True, yes=True).repaired
 
 
 def test_a_name_in_a_file_never_becomes_a_command(patient):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from test_doctor import GIT_ENV, Patient, git, healthy  # noqa: F401 - a fixture
+from test_doctor import GIT_ENV, Patient, git, healthy, sparse  # noqa: F401 - a fixture
 
 
 @pytest.fixture
@@ -71,6 +71,21 @@ def test_diff_without_a_second_commit_looks_at_the_worktree(here):
         [sys.executable, "-m", "taskwall", "diff"], cwd=here.folder.parent / "linked", capture_output=True, text=True
     )
     assert "w: task w" in linked.stdout, "the board is that of the main worktree"
+
+
+def test_what_a_sparse_checkout_leaves_out_is_not_removed(here):
+    sparse(here)
+    here.edit("u", subject="another")
+    assert not here.file("t").exists()
+    assert taskwall(here, "diff") == "HEAD → the worktree\nu: another\n  subject: task u → another\n"
+    assert "removed" not in taskwall(here, "log", "t", "--git")
+
+
+def test_a_repository_without_a_commit_is_told_so(tmp_path):
+    (tmp_path / ".tasks").mkdir()
+    git(tmp_path, "init", "-q")
+    done = subprocess.run([sys.executable, "-m", "taskwall", "diff"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "nothing is committed in this repository yet")
 
 
 def test_diff_is_at_most_a_page(here):

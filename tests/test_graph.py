@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskwall.core.graph import cycle_through, longest_chains, natural, rings
+from taskwall.core.graph import cycle_through, leads_to, longest_chains, natural, reached, rings
 from taskwall.core.model import Settings, Task
-from taskwall.core.state import find_cycle, who_must_act
-from taskwall.core.view import View, age
+from taskwall.core.state import find_cycle, find_cycle_over, who_must_act
+from taskwall.core.view import Overlay, View, age
 
 NODES = "abcdef"
 graphs = st.dictionaries(st.sampled_from(NODES), st.lists(st.sampled_from(NODES), max_size=4)).map(
@@ -57,6 +57,14 @@ def test_a_cycle_is_found_exactly_when_a_node_reaches_itself_and_it_is_a_shortes
             assert path[0] == path[-1] == start
             assert all(after in graph[node] for node, after in zip(path, path[1:], strict=False))
             assert len(path) - 1 == distance(graph, start, start)
+
+
+@given(graphs, st.sets(st.sampled_from(NODES)), st.sampled_from(NODES))
+def test_a_path_is_found_from_both_ends_exactly_when_there_is_one(graph, starts, goal):
+    back = {node: [before for before in graph if node in graph[before]] for node in graph}
+    all_reached = starts.union(*(reaches(graph, start) for start in starts))
+    assert reached(starts, graph.__getitem__) == all_reached
+    assert leads_to(starts, goal, graph.__getitem__, back.__getitem__) == (goal in all_reached)
 
 
 @given(graphs, st.sets(st.sampled_from(NODES)))
@@ -112,6 +120,48 @@ def test_a_diamond_of_1_000_layers_does_not_explode():
     assert longest_chains(graph)["l0"] == 1000
     graph["r1000"] = ["l0"]
     assert len(cycle_through("l0", graph.__getitem__)) == 1002
+
+
+class Asked(View):
+    """A view that counts how often it is asked for a task."""
+
+    asked = 0
+
+    def get(self, task_id):
+        self.asked += 1
+        return super().get(task_id)
+
+
+LAYERS = 500
+
+
+@pytest.mark.parametrize(
+    ("waiter", "blocker"), [("new", "l0"), (f"l{LAYERS}", "old"), ("l3", "r8"), (f"l{LAYERS - 8}", f"r{LAYERS - 3}")]
+)
+def test_one_more_edge_costs_what_the_smaller_side_of_it_has_on_diamonds_of_many_layers(waiter, blocker):
+    tasks = [Task(name, "s", blocked_by=tuple(after)) for name, after in diamond(LAYERS).items()]
+    view = Asked([*tasks, Task("new", "s"), Task("old", "s")], {}, Settings())
+    view.behind(tasks[0])  # who waits for whom is known to a board that was read
+    view.asked = 0
+    edited = view.get(waiter).replace(blocked_by=(*view.get(waiter).blocked_by, blocker))
+    assert find_cycle_over(Overlay(view, [edited]), waiter, [blocker]) is None
+    assert view.asked < 150
+
+
+def test_a_new_task_costs_little_however_much_it_waits_for():
+    tasks = [Task(name, "s", blocked_by=tuple(after)) for name, after in diamond(LAYERS).items()]
+    view = Asked([*tasks, Task("epic", "s")], {}, Settings())
+    view.behind(tasks[0])
+    view.asked = 0
+    new = Task("new", "s", blocked_by=("l0",), parent="epic")
+    assert find_cycle(Overlay(view, [new]), ["new"]) is None
+    assert view.asked < 50
+
+
+def test_a_new_task_that_an_old_one_names_already_may_close_a_cycle():
+    view = View([Task("old", "s", blocked_by=("new",)), Task("epic", "s", blocked_by=("old",))], {}, Settings())
+    assert find_cycle(Overlay(view, [Task("new", "s", blocked_by=("epic",))]), ["new"]) is not None
+    assert find_cycle(Overlay(view, [Task("new", "s")]), ["new"]) is None
 
 
 @pytest.mark.slow

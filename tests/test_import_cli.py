@@ -37,9 +37,9 @@ def test_an_import_from_where_one_stands(tw):
     assert (status, err) == (0, "")
     assert re.fullmatch(
         r"beads: 2 read from .*/\.beads/issues\.jsonl: 2 created, 0 updated, 0 left as is\n"
-        r"guessed: 1 are not certain\n"
+        r"guessed: 1 not certain\n"
         r"- issues\.jsonl:2: bd-2: the dependency 'child-of' on 'bd-1' does not gate; kept in metadata\n"
-        r"metadata: 1 have no field here and are kept in metadata\n"
+        r"metadata: 1 had no field here, kept in metadata\n"
         r"- issues\.jsonl:2: dependencies of 1 task\n",
         out,
     )
@@ -54,7 +54,7 @@ def test_the_report_as_json_has_every_finding(tw, tmp_path):
     assert (status, told["ok"], told["data"]["created"]) == (8, True, ["bd-1", "bd-2"])
     assert sum(finding["kind"] == "unreadable" for finding in told["data"]["findings"]) == 30
     text = tw("import", ".beads")[1]
-    assert "unreadable: 30 could not be read and are not imported" in text
+    assert "unreadable: 30 could not be read, not imported" in text
     assert "… 22 more (--json lists all)" in text
 
 

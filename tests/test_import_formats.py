@@ -1,11 +1,14 @@
 """Each format that other programs keep tasks in, with the oddities that real files have."""
 
 import json
+import time
 
 import pytest
 
 from importing import Project, lines, told
 from taskwall.core.errors import Invalid, Refused, Unreadable
+from taskwall.interop.importers import FORMATS
+from taskwall.interop.importers.source import Text
 
 
 @pytest.fixture
@@ -161,6 +164,16 @@ def test_task_master_subtasks_are_children_and_all_spellings_of_ids_are_understo
     ]
 
 
+def test_the_line_of_a_task_is_found_however_its_title_is_spelled(project):
+    text = (
+        '{"tasks": [\n{"id": 1, "title" : "a\\/b", "details": "\\"title\\": \\"c\\""},\n'
+        '{"id": 2, "title": "\\u5237漆"},\n{"id": 3, "title": 5},\n{"id": 4, "title": "c"}]}'
+    )
+    answer = project.bring_text("tasks.json", text, "taskmaster")
+    places = [finding.where for finding in answer.findings if finding.text.endswith("has no status: pending")]
+    assert places == ["tasks.json:2", "tasks.json:3", "tasks.json:3", "tasks.json:5"]
+
+
 def test_task_master_text_and_priority(project):
     task = {"id": 1, "title": "t", "description": "d", "details": "e", "testStrategy": "f", "priority": "critical"}
     project.bring_text("tasks.json", json.dumps({"tasks": [task | {"status": "review", "complexity": 7}]}))
@@ -219,7 +232,8 @@ def test_in_backlog_the_folder_decides(project):
         project.write(f"p/backlog/{folder}/task-{number} - 標題 — x.md", markdown(f"task-{number}", folder, status))
     project.write("p/backlog/config.yml", CONFIG)
     project.write("p/backlog/docs/doc-1 - note.md", "# no task, and not looked at\n")
-    project.bring(project.folder / "p")
+    answer = project.bring(project.folder / "p")
+    assert not told(answer, "guessed"), "a word that does not count needs no guess"
     found = {t["subject"]: (t["status"], t.get("hold")) for t in project.tasks.values()}
     assert found == {
         "tasks": ("pending", None),
@@ -444,6 +458,19 @@ CHECKLIST = """# 工地
 - [ ] code, no task
 ```
 """
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("taskmaster", json.dumps({"tasks": [{"id": n, "title": f"/{n}"} for n in range(8000)]}).replace("/", "\\/")),
+        ("checklist", "- [ ] an item\n" + "  and more of it\n" * 200_000),
+    ],
+)
+def test_a_source_takes_time_by_its_size_and_not_by_its_square(format, text):
+    began = time.process_time()
+    assert FORMATS[format].read([Text("file", text)]).items
+    assert time.process_time() - began < 5  # it takes a fraction of a second, and took minutes
 
 
 def test_checklists(project):

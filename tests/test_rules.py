@@ -51,6 +51,7 @@ def agent(board_for):
         ({"priority": 5}, "priority is 5"),
         ({"id": ".."}, "id"),
         ({"id": "a/b"}, "id"),
+        ({"id": "-m"}, "begins like an option"),
         ({"id": "nul.json"}, "id"),
         ({"id": "x" * 65}, "id"),
         ({"id": "there"}, "exists already"),

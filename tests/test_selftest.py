@@ -75,7 +75,7 @@ def test_files_that_are_not_replaced_whole_are_found(tmp_path, capsys, monkeypat
 
 
 def test_half_a_plan_after_a_kill_is_found(tmp_path, capsys, monkeypatch):
-    def commit(self, writes):
+    def commit(self, writes, applied=bool):
         for write in writes:
             disk.write_all(self.disk, [write], self.local, durable=False)
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -76,11 +77,22 @@ def test_completing_without_the_product_is_refused_and_counts_as_failed(site):
     assert "promised what does not exist: out/report.md" in site.log()
 
 
+def test_no_agent_is_spent_on_a_task_whose_checks_may_not_run_here(site, tmp_path):
+    site.env["XDG_STATE_HOME"] = str(tmp_path / "state")
+    site.add("a", "--check", "true", "--priority", 0)
+    site.add("b")
+    said = site.work(status=7)
+    assert [event["task"] for event in site.events("claim")] == ["b"] and "attempts" not in site.task("a")
+    assert "waiting on user to read their checks (`taskwall trust`): a" in said
+    site.run("trust", "--yes")
+    assert "Everything is finished" in site.work()
+
+
 @pytest.mark.slow
 def test_what_an_agent_gives_back_or_asks_is_no_failure(site):
     site.add("a")
     said = site.work(status=7, agent='taskwall ask "$TASKWALL_TASK" "red or blue?" --option red --option blue\n')
-    assert "a released after" in said and "waiting on user" in said
+    assert re.search(r"a released after 0:\d\d; .*red or blue\?", said) and "waiting on user" in said
     site.run("answer", site.task("a")["blockedBy"][0], "red")
     once = f'[ -e once ] && exec {DONE}touch once\ntaskwall release "$TASKWALL_TASK" --reason later\n'
     assert "1 completed, 0 failed, 1 released" in site.work(agent=once)
@@ -389,7 +401,8 @@ def test_without_a_model_for_our_own_agent_nothing_begins(site):
         name: "" for name in os.environ if name.endswith("_API_KEY") or name in ("OPENAI_BASE_URL", "TASKWALL_MODEL")
     }
     worker = site.start(agent=[], env=keys)
-    assert "no model is configured" in worker.communicate(timeout=20)[0] and worker.returncode == 2
+    said = worker.communicate(timeout=20)[0]
+    assert "no model is configured" in said and "taskwall work -- claude -p {prompt}" in said and worker.returncode == 2
     assert site.task("a")["status"] == "pending"
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from conftest import Clock, add, open_board, open_store
 from taskwall.board import Board
-from taskwall.core.errors import Invalid, NothingActionable
+from taskwall.core.errors import Invalid, NothingActionable, Unwritable
 from taskwall.core.model import Actor, Task
 from taskwall.core.rules import Edit
 from taskwall.heartbeat import Heartbeat
@@ -172,10 +172,45 @@ def test_an_agent_that_writes_without_end_is_ended_and_has_failed(attempt, monke
     assert (outcome.kind, outcome.told) == ("failed", "its agent was ended: it wrote more than 1000 bytes")
 
 
-def test_a_task_whose_file_is_gone_ends_its_agent(attempt, tmp_path):
+def test_a_task_whose_file_is_gone_ends_its_agent(attempt, tmp_path, monkeypatch):
+    monkeypatch.setattr("taskwall.worker.attempt.LINGER", 0.1)
     lost = attempt("sleep 600")
     (tmp_path / ".tasks" / "a.json").unlink()
     assert ended(lost).kind == "gone"
+
+
+def test_a_task_whose_file_is_away_for_a_moment_keeps_its_agent_and_its_time(attempt, tmp_path):
+    kept, file = attempt("sleep 600"), tmp_path / ".tasks" / "a.json"
+    file.rename(tmp_path / "stashed")
+    assert kept.tend(kept.board.store.read()) is None and kept.left < 100
+    (tmp_path / "stashed").rename(file)
+    assert kept.tend(kept.board.store.read()) is None and kept.left > 500
+    kept.stop("stopped", "over", hurry=True)
+    assert ended(kept).kind == "stopped"
+
+
+def test_a_claim_that_cannot_be_given_back_now_is_kept_until_it_can(attempt, tmp_path):
+    crashed, local = attempt("exit 3"), tmp_path / ".tasks" / ".local"
+    until(lambda: crashed.tend(None) is not None)
+    local.rename(tmp_path / "away")
+    local.write_text("")
+    with pytest.raises(Unwritable):
+        crashed.close(3, None)
+    assert crashed.left > 1e9  # nobody is woken for an agent that has ended
+    local.unlink()
+    (tmp_path / "away").rename(local)
+    assert crashed.close(3, None).kind == "failed"
+    task = crashed.board.store.read().get("a")
+    assert (task.status, task.attempts) == ("pending", 1)
+
+
+def test_a_board_that_can_never_be_written_again_does_not_keep_the_worker_from_ending(attempt, tmp_path):
+    crashed, local = attempt("exit 3"), tmp_path / ".tasks" / ".local"
+    until(lambda: crashed.tend(None) is not None)
+    local.rename(tmp_path / "away")
+    local.write_text("")
+    outcome = crashed.close(3, None, final=True)
+    assert outcome.kind == "gone" and "cannot be written" in outcome.told
 
 
 def test_a_task_that_a_person_cancels_ends_its_agent(attempt, tmp_path):
@@ -188,7 +223,7 @@ def test_a_task_that_a_person_cancels_ends_its_agent(attempt, tmp_path):
 
 
 def test_each_agent_has_a_line_that_fits_a_terminal_of_80_columns(tmp_path):
-    (tmp_path / "log").write_text("first\n\x1b[31m第三条回路的绝缘电阻已经测过了，读数正常\n\n")
+    (tmp_path / "log").write_text("first\n10 %\r\x1b[31m\a第三条回路的绝缘电阻已经测过了，读数正常\n\n")
     long = Task("task_0123456789", "走水电，三条回路，厨房单独一路，卫生间单独一路，客厅和卧室合用一路")
     short = Task("走水电" * 21, "x\x1b[2J" * 30)
     attempts = {
@@ -199,7 +234,7 @@ def test_each_agent_has_a_line_that_fits_a_terminal_of_80_columns(tmp_path):
     Console(file=out, width=80).print(_shown(attempts, "2 at work; 0 completed, 0 failed"))
     first, second, counts = out.getvalue().splitlines()
     assert all(cell_len(line) <= 80 for line in (first, second, counts)) and "\x1b" not in out.getvalue()
-    assert re.match(r"1   task_0123456789 +1:03  走水电，三条回路.*…  \\x1b\[31m第三条.*…", first)
+    assert re.match(r"1   task_0123456789 +1:03  走水电，三条回路.*…  \\x07第三条.*…", first)
     assert re.match(r"12  走水电.*…  2:03:04  x\\x1b\[2Jx", second)
     assert counts.rstrip() == "2 at work; 0 completed, 0 failed"
 

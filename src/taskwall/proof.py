@@ -192,10 +192,8 @@ class _Running:
                 self._pipe.close()
 
     def lines(self) -> tuple[str, ...]:
-        """The last lines, without the styling that terminals know, each of them cut."""
-        text = _STYLING.sub("", self._kept.decode("utf-8", "replace")).replace("\r\n", "\n")
-        lines = (line.rstrip().rpartition("\r")[2][:MAX_LINE] for line in text.split("\n"))
-        return tuple([line for line in lines if line][-TOLD:])
+        """The last lines of what it wrote."""
+        return last_lines(self._kept, TOLD)
 
     def _kill(self) -> None:
         import signal
@@ -214,6 +212,13 @@ class _Running:
 
 
 SECONDS_TO_READ = 2
+
+
+def last_lines(output: bytes, most: int) -> tuple[str, ...]:
+    """The last lines that a program wrote, without the styling that terminals know, each of them cut."""
+    text = _STYLING.sub("", output.decode("utf-8", "replace")).replace("\r\n", "\n")
+    lines = (line.rstrip().rpartition("\r")[2][:MAX_LINE] for line in text.split("\n"))
+    return tuple([line for line in lines if line][-most:])
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float, beat: Beat) -> int | None:

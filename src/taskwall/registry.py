@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 
 from .core.errors import Invalid
 from .core.record import Record
@@ -104,7 +103,9 @@ def verb(
 
 def public_name(name: str) -> str:
     """Edges are called as in the files; everything else as in Python."""
-    return re.sub(r"_?blocked_by$", "BlockedBy", name) if name != "blocked_by" else "blockedBy"
+    if not name.endswith("blocked_by"):
+        return name
+    return "blockedBy" if name == "blocked_by" else name.removesuffix("_blocked_by") + "BlockedBy"
 
 
 def _kind(function: Any, name: str) -> str:

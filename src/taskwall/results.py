@@ -5,7 +5,7 @@ from __future__ import annotations
 from .core.errors import EXITS
 from .core.model import IDLE
 from .core.record import Record
-from .core.state import STATES, Waiting, actionable, open_waits, reservation, state, who_must_act
+from .core.state import STATES, Waiting, actionable, reservation, state, waits_for, who_must_act
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Row(Record):
         """The row of a task in this view."""
         now = state(view, task)
         claim = view.standing(task)
-        waits = () if task.closed or task.flaw else tuple(str(r.subject) for r in open_waits(view, task))
+        waits = tuple(waits_for(view, task.id))
         kept = reservation(view, task) if not task.closed else None
         return cls(task, now.name, now.reasons, waits, kept, claim is not None and claim.lease == IDLE)
 

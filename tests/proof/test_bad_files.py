@@ -433,15 +433,15 @@ def test_that_a_lax_reader_is_found(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_that_putting_a_bad_file_aside_is_found(tmp_path, monkeypatch):
-    read = folder_module.Folder._read
+    read = folder_module.read_file
 
-    def mends(self, name, seen):
-        found = read(self, name, seen)
-        if found.task.flaw and os.path.exists(os.path.join(self.path, ".local", "lock")):
-            os.replace(os.path.join(self.path, name), os.path.join(self.path, name + ".broken"))
+    def mends(disk, folder, name, seen):
+        found = read(disk, folder, name, seen)
+        if found.task.flaw and os.path.exists(os.path.join(folder, ".local", "lock")):
+            os.replace(os.path.join(folder, name), os.path.join(folder, name + ".broken"))
         return found
 
-    monkeypatch.setattr(folder_module.Folder, "_read", mends)
+    monkeypatch.setattr(folder_module, "read_file", mends)
     _, bad = faults(tmp_path, "quick", 24)
     assert any("was changed" in found for _, _, _, found, _ in bad)
 

@@ -279,7 +279,7 @@ SEEDED = {
     "no journal": """
 from taskwall.stores.files.disk import write_all
 from taskwall.stores.files.journal import Journal
-def commit(self, writes):
+def commit(self, writes, applied=bool):
     for write in writes:
         write_all(self.disk, [write], self.local, durable=True)
     return []

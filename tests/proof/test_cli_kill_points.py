@@ -215,7 +215,7 @@ def test_a_command_killed_at_any_call_is_all_or_nothing(tmp_path, figure):
 NO_JOURNAL = """
 from taskwall.stores.files.disk import write_all
 from taskwall.stores.files.journal import Journal
-def commit(self, writes):
+def commit(self, writes, applied=bool):
     for write in writes:
         write_all(self.disk, [write], self.local, durable=True)
     return []

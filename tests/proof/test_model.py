@@ -271,7 +271,7 @@ def test_the_model_with_kills_and_an_editor(figure):
 
 
 def without_journal(monkeypatch):
-    def commit(self, writes):
+    def commit(self, writes, applied=bool):
         write_all(self.disk, writes, self.local, durable=False)
         return []
 

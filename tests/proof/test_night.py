@@ -150,7 +150,7 @@ def test_sixty_tasks_are_each_done_once_whatever_agents_and_workers_do(night, fi
 TRUSTING = """
 from taskwall.worker.attempt import Attempt
 close = Attempt.close
-def trusting(self, status, forest):
+def trusting(self, status, forest, **more):
     self._heartbeat.stop()
     if status == 0:  # the agent says that it is done, and nobody looks
         from taskwall.core.errors import Refused
@@ -158,7 +158,7 @@ def trusting(self, status, forest):
             self.board.complete(self.task.token)
         except Refused:
             pass
-    return close(self, status, forest)
+    return close(self, status, forest, **more)
 Attempt.close = trusting
 from taskwall.faces.cli.main import run
 run()

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 CONNECT, SILENCE = 10.0, 600.0
 """Seconds until a connection stands, and for which an endpoint may say nothing (local models read long)."""
+MAX_ANSWER = 64 * 1024 * 1024
+"""Bytes of an answer."""
 NAMED = {
     "overloaded_error": 529, "rate_limit_error": 429, "timeout_error": 504, "invalid_request_error": 400,
     "authentication_error": 401, "billing_error": 402, "permission_error": 403, "not_found_error": 404,
@@ -73,21 +75,26 @@ class HTTPModel:
         timeout = httpx2.Timeout(max(0.1, min(left, SILENCE)), connect=max(0.1, min(left, CONNECT)))
         more = self._wire.streaming if self._streams else {}
         with self._errors(), self._wire.create(**body, **more, timeout=timeout) as response:
+            chunks = self._bounded(response.iter_bytes(), deadline)
             if "text/event-stream" not in response.headers.get("content-type", ""):
-                whole = json.loads(response.read())
+                whole = json.loads(b"".join(chunks))
                 self._require_sound(whole)
                 return self._wire.whole(whole)
             assembly = self._wire.assembly()
-            for event in events(self._timely(response.iter_bytes(), deadline)):
+            for event in events(chunks):
                 self._require_sound(event)
                 say(assembly.add(event))
             return assembly.answer()
 
-    def _timely(self, chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
-        """What comes until the deadline: a stream may keep silence from ever being noticed. Raises Transient."""
+    def _bounded(self, chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
+        """What comes until the deadline: bytes that say nothing keep silence from being noticed. Raises Transient."""
+        size = 0
         for chunk in chunks:
+            size += len(chunk)
             if time.monotonic() > deadline:
                 raise Transient(f"{self.name} was still answering when its time was over")
+            if size > MAX_ANSWER:
+                raise Transient(f"{self.name} answered more than {MAX_ANSWER} bytes")
             yield chunk
 
     def _require_sound(self, body: Any) -> None:
@@ -96,6 +103,8 @@ class HTTPModel:
         choices = body.get("choices") if isinstance(body, dict) else None
         if not error and isinstance(choices, list) and choices and isinstance(choices[0], dict):
             error = choices[0].get("error")
+        if not error and isinstance(body, dict) and isinstance(body.get("message"), str):
+            error = body  # vLLM and some gateways
         if error:
             raise fault(_status(error), f"{self.name} answered with an error: {_told(error, str(error))}")
 

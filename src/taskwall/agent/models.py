@@ -45,8 +45,8 @@ PROVIDERS = (
 )
 
 HOW = (
-    "set DEEPSEEK_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY; or name any compatible endpoint: --base-url URL "
-    "--model NAME (OPENAI_BASE_URL, TASKWALL_MODEL), for Ollama --base-url http://127.0.0.1:11434/v1"
+    "set DEEPSEEK_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY; or name any compatible endpoint by OPENAI_BASE_URL and "
+    "TASKWALL_MODEL (--base-url, --model), for Ollama http://127.0.0.1:11434/v1"
 )
 
 

@@ -31,6 +31,36 @@ def cycle_through(start: str, edges: Edges) -> list[str] | None:
     return None
 
 
+def reached(starts: Iterable[str], edges: Edges) -> set[str]:
+    """The nodes to which edges lead from `starts`, and those themselves."""
+    found = set(starts)
+    todo = list(found)
+    for node in todo:
+        _take_in(edges(node), found, todo)
+    return found
+
+
+def _take_in(nodes: Iterable[str], seen: set[str], queue: list[str]) -> None:
+    fresh = set(nodes) - seen
+    seen |= fresh
+    queue += fresh
+
+
+def leads_to(starts: Iterable[str], goal: str, edges: Edges, back: Edges) -> bool:
+    """Whether a path leads from one of `starts` to `goal`. back: the same edges, backwards.
+
+    Searched from both ends by turns, so that it ends when the smaller side is done.
+    """
+    ahead, behind = set(starts), {goal}
+    todo, rest = list(ahead), [goal]
+    for node, other in zip(todo, rest, strict=False):
+        if node in behind or other in ahead:
+            return True
+        _take_in(edges(node), ahead, todo)
+        _take_in(back(other), behind, rest)
+    return not ahead.isdisjoint(behind)
+
+
 def rings(starts: Iterable[str], edges: Edges) -> Iterator[list[str]]:
     """The sets of nodes, reachable from `starts`, whose members all wait for each other (Tarjan, 1972)."""
     index: dict[str, int] = {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 from .errors import Invalid
 from .record import Record
 
@@ -96,6 +94,8 @@ def stored(task: Task) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, field in KEYS.items():
         value = getattr(task, field)
+        if value is Task.__defaults__.get(field) and key not in ALWAYS:  # most are, and need not be looked at
+            continue
         value = list(value) if isinstance(value, tuple) else value
         unset: tuple[Any, ...] = (DEFAULT_PRIORITY,) if field == "priority" else (None, [], {}, "", 0)
         if key in ALWAYS or value not in unset:
@@ -171,6 +171,21 @@ MAX_SUBJECT, MAX_TEXT, MAX_ID, MAX_ID_BYTES = 200, 64 * 1024, 64, 240
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
 
 
+def composed(text: str) -> str:
+    """Text in Unicode's composed form (NFC), in which ids are compared."""
+    if text.isascii():
+        return text
+    import unicodedata  # imported late: most ids are plain
+
+    return unicodedata.normalize("NFC", text)
+
+
+def _breaks(character: str) -> bool:
+    import unicodedata
+
+    return unicodedata.category(character) in ("Cc", "Zl", "Zp")
+
+
 def id_flaw(text: str) -> str | None:
     """Why this cannot be the id of a task, or None when it can."""
     if not text or len(text) > MAX_ID or len(text.encode("utf-8", "surrogatepass")) > MAX_ID_BYTES:
@@ -180,15 +195,16 @@ def id_flaw(text: str) -> str | None:
         return "an id has letters, digits, '.', '_' and '-' only"
     if text in (".", "..") or text.partition(".")[0].lower() in _DEVICES:
         return f"{text!r} is a name that file systems keep for themselves"
-    if not text.isascii() and unicodedata.normalize("NFC", text) != text:
+    if composed(text) != text:
         return "an id is written in Unicode's composed form (NFC)"
     return None
 
 
 def checked_id(text: str) -> str:
     """Return a caller's own id in composed form. Raises Invalid."""
-    text = unicodedata.normalize("NFC", text)
-    if flaw := id_flaw(text):
+    text = composed(text)
+    # Files of others may hold one; ours need not be such that every command takes them for options.
+    if flaw := id_flaw(text) or ("it begins like an option" if text.startswith("-") else None):
         raise Invalid(f"{text[:MAX_ID]!r} cannot be an id: {flaw}")
     return text
 
@@ -202,7 +218,7 @@ def checked_line(text: str, what: str) -> str:
         raise Invalid(
             f"{what} has {len(text)} characters, at most {MAX_SUBJECT}", next="put the rest in the description"
         )
-    if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in text):
+    if not text.isprintable() and any(_breaks(c) for c in text):
         raise Invalid(f"{what} must be one line without control characters", next="put the rest in the description")
     return text
 

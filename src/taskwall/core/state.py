@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .graph import cycle_through, natural, rings
+from .graph import cycle_through, leads_to, natural, reached, rings
 from .model import (
     CANCELLED,
     COMPLETED,
@@ -55,24 +55,34 @@ class State(Record):
 
 def open_waits(view: View, task: Task) -> tuple[Reason, ...]:
     """The blockers and children that keep a task from being started or completed."""
-    waits = []
+    return tuple(_open_wait(*wait) for wait in _waits(view, task))
+
+
+def _waits(view: View, task: Task) -> Iterator[tuple[str, str, Task | None]]:
+    """What `open_waits` tells of, without its words: the kind, the id, and the task of that id."""
     for blocker_id in view.blockers(task):
         blocker = view.get(blocker_id)
         # An id that names no task blocks: a typo must not open a gate.
-        if blocker is None:
-            waits.append(Reason("blocker", f"{blocker_id} does not exist", blocker_id, MISSING))
-        elif blocker.flaw:
-            waits.append(Reason("blocker", f"{blocker_id} cannot be read: {blocker.flaw}", blocker_id, UNREADABLE))
-        elif blocker.status != COMPLETED:
-            waits.append(_open_wait("blocker", blocker))
-    waits += [_open_wait("child", child) for child in view.children(task.id) if not child.closed]
-    return tuple(waits)
+        if blocker is None or blocker.flaw or blocker.status != COMPLETED:
+            yield "blocker", blocker_id, blocker
+    for child in view.children(task.id):
+        if not child.closed:
+            yield "child", child.id, child
 
 
-def _open_wait(kind: str, task: Task) -> Reason:
+def _open_wait(kind: str, task_id: str, task: Task | None) -> Reason:
+    if task is None:
+        return Reason(kind, f"{task_id} does not exist", task_id, MISSING)
+    if kind == "blocker" and task.flaw:
+        return Reason(kind, f"{task_id} cannot be read: {task.flaw}", task_id, UNREADABLE)
     how = CANCELLED if task.status == CANCELLED else OPEN
     who = f" by {task.owner}" if task.status == IN_PROGRESS and task.owner else ""
     return Reason(kind, f"{task.id} is {task.status}{who}: {task.subject}", task.id, how)
+
+
+def is_waiting(view: View, task: Task) -> bool:
+    """Whether a blocker or child keeps a task from being started or completed."""
+    return next(_waits(view, task), None) is not None
 
 
 def is_lapsed(view: View, task: Task) -> bool:
@@ -160,21 +170,36 @@ def waits_for(view: View, task_id: str) -> list[str]:
     task = view.get(task_id)
     if task is None or task.closed or task.flaw:
         return []
-    return [str(reason.subject) for reason in open_waits(view, task)]
+    return [wait for _, wait, _ in _waits(view, task)]
+
+
+def _behind(view: View, task_id: str) -> list[str]:
+    """The same edges the other way: the open tasks that wait for this one."""
+    task = view.get(task_id)
+    return [after.id for after in view.behind(task)] if task else []
 
 
 def find_cycle(view: View, changed: Iterable[str]) -> list[str] | None:
-    """A cycle of open work through one of these tasks, as a closed path, or None. Linear in what they wait for."""
+    """A cycle of open work through one of these tasks, as a closed path, or None.
+
+    Linear in what waits for them, which for new tasks is little, however much they wait for.
+    """
     among = dict.fromkeys(changed)
-    for ring in rings(among, lambda i: waits_for(view, i)):
+    waiting = reached(among, lambda i: _behind(view, i))
+    for ring in rings(among, lambda i: [wait for wait in waits_for(view, i) if wait in waiting]):
         if member := next((i for i in ring if i in among), None):
             return cycle_through(member, lambda i: waits_for(view, i))
     return None
 
 
 def find_cycle_over(view: View, waiter: str, added: Iterable[str]) -> list[str] | None:
-    """A cycle of open work that one of these edges of `waiter` closes; one that was there before is none of theirs."""
+    """A cycle of open work that one of these edges of `waiter` closes; one that was there before is none of theirs.
+
+    Costs as much as the smaller of what they wait for and what waits for `waiter`.
+    """
     still = set(added)
+    if not leads_to(still, waiter, lambda i: waits_for(view, i), lambda i: _behind(view, i)):
+        return None
     return cycle_through(waiter, lambda i: [w for w in waits_for(view, i) if i != waiter or w in still])
 
 
@@ -188,7 +213,7 @@ def unblocked(before: View, after: View, changed: Iterable[str]) -> tuple[Task, 
             if not now or not old or now.status != PENDING or now.flaw:
                 continue
             # Asked before and after, because a dependent that was free already is not news.
-            if open_waits(before, old) and not open_waits(after, now):
+            if is_waiting(before, old) and not is_waiting(after, now):
                 freed[now.id] = now
     return tuple(sorted(freed.values(), key=age))
 

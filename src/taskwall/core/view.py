@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from functools import cached_property
 
 from .errors import AmbiguousId, UnknownTask
 from .graph import longest_chains, natural
-from .model import IN_PROGRESS, Settings, Task
+from .model import IN_PROGRESS, Settings, Task, composed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -150,8 +149,8 @@ class View:
 
     def standing(self, task: Task) -> Claim | None:
         """The claim under which a task is in progress, where it is known."""
-        claim = self.current(task)
-        return claim if claim and claim.open and task.status == IN_PROGRESS else None
+        claim = self.current(task) if task.status == IN_PROGRESS else None
+        return claim if claim and claim.open else None
 
     def by_key(self, key: str) -> Task | None:
         """The task that was created with this idempotency key."""
@@ -167,7 +166,7 @@ class View:
 
     def exact(self, text: str) -> Task | None:
         """The task with this id or, when only one has it, this subject, to the letter."""
-        wanted = unicodedata.normalize("NFC", text.strip())
+        wanted = composed(text.strip())
         if task := self.get(wanted):
             return task
         same = [task_id for task_id, subject in self.subjects() if subject == wanted]
@@ -180,7 +179,7 @@ class View:
         """
         if exact := self.exact(text):
             return exact
-        wanted = unicodedata.normalize("NFC", text.strip().strip("'\"`").lstrip("#").rstrip("…"))
+        wanted = composed(text.strip().strip("'\"`").lstrip("#").rstrip("…"))
         if exact := self.get(wanted) or self.get(wanted.removeprefix("task_")):
             return exact
         folded = wanted.casefold()
@@ -319,6 +318,9 @@ class Overlay(View):
 
     def blockers(self, task: Task) -> tuple[str, ...]:
         """The ids it waits for, known or not, without its children."""
-        wild = (i for i in self.below.blockers(task) if i not in task.blocked_by)
+        known = self.below.blockers(task)
+        if known == task.blocked_by:
+            return known
+        wild = (i for i in known if i not in task.blocked_by)
         still = (i for i in wild if (blocker := self.get(i)) and task.id in blocker.blocks)
         return tuple(dict.fromkeys(task.blocked_by)) + tuple(still)

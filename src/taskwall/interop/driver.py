@@ -55,16 +55,22 @@ def board_of(path: str, top: str) -> str:
 
 
 def park(board: str, path: str, merged: Merged) -> str:
-    """Keep what a merge did not take, under a name made of it: a repeated merge keeps it once. Raises OSError."""
-    from hashlib import sha256
-
-    folder = make_local(board, "conflicts")
-    text = encode({"v": 1, "task": merged.task, "file": path, "fields": merged.parked}, indent="  ") + "\n"
-    name = os.path.join(folder, f"{PARKED}{sha256(text.encode()).hexdigest()[:12]}-{merged.task}.json")
+    """Keep what a merge did not take. Raises OSError."""
+    name, text = parking(board, path, merged)
+    make_local(board, "conflicts")
     part = f"{name}.{os.getpid()}.tmp"
     DISK.write_new(part, text.encode(), durable=True)
     DISK.rename(part, name)
     return name
+
+
+def parking(board: str, path: str, merged: Merged) -> tuple[str, str]:
+    """Where what a merge did not take is kept, under a name made of it: a repeated merge keeps it once; its text."""
+    from hashlib import sha256
+
+    text = encode({"v": 1, "task": merged.task, "file": path, "fields": merged.parked}, indent="  ") + "\n"
+    name = f"{PARKED}{sha256(text.encode()).hexdigest()[:12]}-{merged.task}.json"
+    return os.path.join(board, LOCAL, "conflicts", name), text
 
 
 def make_local(board: str, *names: str) -> str:

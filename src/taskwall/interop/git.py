@@ -66,6 +66,8 @@ class Git:
             raise Invalid(f"{revision!r} is no revision", next="name commits, branches or tags, such as HEAD~5..HEAD")
         asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         found = self.run(*asked, ok=(0, 1)).decode().strip()
+        if not found and revision == "HEAD":
+            raise Invalid("nothing is committed in this repository yet", next="commit the board, then ask again")
         if not found:
             raise Invalid(f"no commit {revision!r} in this repository", next="`git log --oneline` names commits")
         return found
@@ -137,6 +139,16 @@ class Git:
             head, _, path = entry.partition("\t")
             _, name, stage = head.split(" ")
             found.setdefault(path, {})[int(stage)] = name
+        return found
+
+    def left_out(self) -> dict[str, str]:
+        """The task files that git knows and keeps out of the worktree (a sparse checkout): their blobs by path."""
+        found = {}
+        for entry in _split(self.run("ls-files", "-s", "-t", "-z", "--full-name", "--", *(self.within or ["."]))):
+            head, _, path = entry.partition("\t")
+            tag, _, name, _ = head.split(" ")
+            if tag == "S" and is_task_file(path) and not os.path.lexists(os.path.join(self.top, path)):
+                found[path] = name
         return found
 
     def attribute(self, name: str, path: str) -> str:

@@ -117,7 +117,7 @@ def _around(board: str) -> Git:
 
 
 def _worktree(git: Git, board: str) -> dict[str, bytes | None]:
-    """The task files that lie in the board now; None: what cannot be read."""
+    """The task files that lie in the board now, or do but for a sparse checkout; None: what cannot be read."""
     found: dict[str, bytes | None] = {}
     for folder, inner, names in os.walk(board):
         inner[:] = [name for name in inner if name != ".local"]
@@ -129,7 +129,9 @@ def _worktree(git: Git, board: str) -> dict[str, bytes | None]:
                     found[path] = DISK.read(full)[0]
                 except (OSError, NotPlain):
                     found[path] = None
-    return found
+    left_out = git.left_out()
+    texts = git.texts(left_out.values())
+    return found | {path: texts.get(name) for path, name in left_out.items()}
 
 
 def _name(data: bytes | None, digits: int) -> str:

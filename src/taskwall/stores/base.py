@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 
+from ..core.errors import Unreadable
 from ..core.view import Overlay
 
 TYPE_CHECKING = False
@@ -82,8 +83,10 @@ SHORTEST_PAUSE = 0.1
 """Seconds between two looks at a small board."""
 
 
-class Outdated(Exception):
+class Outdated(Unreadable):
     """A view can answer no more, and nothing was written: what it was made from is damaged. The next one can."""
+
+    way_out = "repeat the command"
 
 
 class Txn(Overlay):

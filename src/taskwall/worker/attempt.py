@@ -9,9 +9,10 @@ import math
 import os
 import time
 
-from ..core.errors import Refused, Superseded
+from ..core.errors import Locked, Refused, Superseded, Unreadable, Unwritable
 from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS
 from ..core.rules import Edit
+from ..core.state import state
 from .outcome import FAILED, GONE, RELEASED, SUPERSEDED, Outcome
 
 TYPE_CHECKING = False
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 HELD = "held"
 LINGER = 60.0
-"""Seconds that an agent has for its last words, once it has completed or released its task."""
+"""Seconds that an agent has for its last words, once it has completed or released its task, and for a task's file to
+come back: git takes it away for a moment when it stashes or checks out."""
 MAX_LOG = 256 * 1024 * 1024
 """Bytes of output at which an agent is ended."""
 
@@ -41,6 +43,11 @@ def fate(view: View, task: Task, actor: Actor) -> str:
         return now.status if now.closed else RELEASED
     claim = view.current(now)
     return HELD if claim is None or actor.holds(claim) else SUPERSEDED
+
+
+def _told(view: View, task: Task) -> str:
+    """The result of a task that is completed; of any other, what keeps it from being taken again."""
+    return (task.result or "") if task.closed else "; ".join(reason.text for reason in state(view, task).reasons)
 
 
 def _size(path: str) -> int:
@@ -67,9 +74,10 @@ class Attempt:
         self.board, self.task, self.log, self.tree, self.limit = board, task, log, tree, limit
         self._child, self._heartbeat = child, heartbeat
         self._began = time.monotonic()
-        self._until = self._began + limit
+        self._until, self._lingers = self._began + limit, math.inf
         self._stops = 0
         self._why, self._kind = "", FAILED
+        self._work: str | None = None  # what the forest said, which is asked once
         heartbeat.start()
 
     @property
@@ -80,7 +88,7 @@ class Attempt:
     @property
     def left(self) -> float:
         """Seconds until its agent is ended for taking too long."""
-        return self._until - time.monotonic()
+        return min(self._until, self._lingers) - time.monotonic()
 
     def stop(self, kind: str, why: str, *, hurry: bool = False) -> None:
         """End its agent; the first reason counts. kind: what becomes of the claim. hurry: without a grace."""
@@ -94,37 +102,48 @@ class Attempt:
         """End the agent when its claim or its time is over; its exit status once it has ended."""
         ended = self._child.exit()
         if ended is not None:
+            self._until = self._lingers = math.inf
             return ended
         now = fate(view, self.task, self.board.actor) if view else HELD
-        if now in (SUPERSEDED, GONE, CANCELLED):
+        if now in (SUPERSEDED, CANCELLED):
             self.stop(now, "")
-        elif now != HELD:
-            self._until = min(self._until, time.monotonic() + LINGER)
+        self._lingers = math.inf if now == HELD or self._stops else min(self._lingers, time.monotonic() + LINGER)
         if self.left <= 0:
             self.stop(FAILED, f"its agent was ended after {self.limit / 60:g} minutes")
         elif _size(self.log) > MAX_LOG:
             self.stop(FAILED, f"its agent was ended: it wrote more than {MAX_LOG} bytes")
         return None
 
-    def close(self, status: int, forest: Forest | None) -> Outcome:
-        """Judge by the board what came of it, and give back what its session still holds. Raises nothing."""
-        self._heartbeat.stop()
+    def close(self, status: int, forest: Forest | None, *, final: bool = False) -> Outcome:
+        """Judge by the board what came of it, and give back what its session still holds.
+
+        Raises Locked, Unwritable, Unreadable where that cannot be done now; unless it is final, the lease is then kept.
+        """
         log = os.path.relpath(self.log, self.board.root)
         try:
-            view = self.board.store.read()
-            kind, now = fate(view, self.task, self.board.actor), view.get(self.task.id)
-            work = forest.close(self.tree, self.task, completed=kind == COMPLETED) if forest and self.tree else ""
-            told = (now.result or "") if now and kind == COMPLETED else ""
-            if kind == HELD:
-                kind, told = self._kind, self._why or f"its agent ended with exit status {status} without completing it"
-                reason = [f"{told}, after {self.seconds:.0f} s", f"log: {log}", work]
-                self.board.release(self.task.token, reason="; ".join(filter(None, reason)), failed=kind == FAILED)
-            elif work and kind not in (SUPERSEDED, GONE):
-                self.board.update(self.task.id, Edit(note=work))
-            self._give_back(view)
+            kind, told = self._judge(status, forest, log)
         except (Refused, OSError) as error:
-            kind, told, work = SUPERSEDED if isinstance(error, Superseded) else GONE, str(error), ""
-        return Outcome(kind, self.task.id, self.task.subject, self.seconds, log, told, work)
+            if isinstance(error, (Locked, Unwritable, Unreadable)) and not final:
+                raise
+            kind, told = SUPERSEDED if isinstance(error, Superseded) else GONE, str(error)
+        self._heartbeat.stop()
+        return Outcome(kind, self.task.id, self.task.subject, self.seconds, log, told, self._work or "")
+
+    def _judge(self, status: int, forest: Forest | None, log: str) -> tuple[str, str]:
+        """What became of the claim, and its result or why there is none. Writes that down. Raises Refused, OSError."""
+        view = self.board.store.read()
+        kind, now = fate(view, self.task, self.board.actor), view.get(self.task.id)
+        if self._work is None and forest and self.tree:
+            self._work = forest.close(self.tree, self.task, completed=kind == COMPLETED)
+        told = _told(view, now) if now and kind in (COMPLETED, RELEASED) else ""
+        if kind == HELD:
+            kind, told = self._kind, self._why or f"its agent ended with exit status {status} without completing it"
+            reason = filter(None, [f"{told}, after {self.seconds:.0f} s", f"log: {log}", self._work])
+            self.board.release(self.task.token, reason="; ".join(reason), failed=kind == FAILED)
+        elif self._work and kind not in (SUPERSEDED, GONE):
+            self.board.update(self.task.id, Edit(note=self._work))
+        self._give_back(view)
+        return kind, told
 
     def _give_back(self, view: View) -> None:
         """Release what the agent claimed besides, itself or by sub-agents."""

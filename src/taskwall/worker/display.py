@@ -6,8 +6,9 @@ import os
 
 from ..core.model import COMPLETED
 from ..lengths import shortened
+from ..proof import last_lines
 from ..render import safe, text
-from .outcome import FAILED, GONE, RELEASED
+from .outcome import FAILED, GONE, RELEASED, unread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,10 +99,9 @@ def last_line(path: str) -> str:
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.path.getsize(path) - TAIL))
-            lines = file.read(TAIL).decode("utf-8", "ignore").splitlines()
+            return "".join(last_lines(file.read(TAIL), 1)).strip()
     except OSError:  # somebody has tidied up
         return ""
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def lasted(seconds: float) -> str:
@@ -124,4 +124,4 @@ def summary(worked: Worked) -> str:
     if worked.interrupted:
         lost = any(outcome.kind == GONE for outcome in worked.outcomes)
         return "\n".join([*lines, "Asked to end." if lost else "Asked to end; everything was given back."])
-    return "\n".join([*lines, text(worked.offer)])
+    return "\n".join([*lines, text(worked.offer), *map(safe, unread(worked.untrusted))])

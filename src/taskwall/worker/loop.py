@@ -18,13 +18,15 @@ from .attempt import Attempt
 from .bell import Bell
 from .child import Child
 from .command import OURS, environment, filled, reads_prompt
-from .outcome import FAILED, RELEASED, STOPPED, Outcome, Worked
+from .outcome import FAILED, RELEASED, STOPPED, Outcome, Worked, unread
 from .pace import Pace
 from .prompt import prompt_for, where
 from .worktree import GitFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ..config import Location
     from ..core.model import Actor, Claim
     from ..core.view import View
@@ -68,8 +70,9 @@ class Worker:
         self.bell = Bell()
         self.view: View | None = None
         self.awaited: list[str] | None = None
+        self.untrusted: set[str] = set()
         self.trouble = ""
-        # For the threads that beat: they use it one after the other, under the lock, and never beside this thread.
+        # For the threads that beat: they share it, but never with this thread, whose views live longer than a moment.
         self._beating = config.open_board(location, board.actor, beats=True).store
 
     def run(self) -> Worked:
@@ -83,22 +86,23 @@ class Worker:
                     watch.wait(self._patience(), self.bell.wait)
             finally:
                 self._abandon()
-        return Worked(tuple(self.outcomes), time.monotonic() - began, offer, interrupted=self.bell.asked > 0)
+        seconds, interrupted = time.monotonic() - began, self.bell.asked > 0
+        return Worked(tuple(self.outcomes), seconds, offer, tuple(sorted(self.untrusted)), interrupted=interrupted)
 
     def _turn(self) -> Offer | None:
         """All that can be done now. Returns what `next` answers once the work is over."""
         self.view = self._look()
-        self._tend()
-        if self.bell.asked:
-            return self._stop()
-        if self.view is None:
-            return None
         try:
+            self._tend()
+            if self.bell.asked:
+                return self._stop()
+            if self.view is None:
+                return None
             self._fill()
             if self.notices:
                 self.notices.look(self.board.store.read())
             return self._over()
-        except Refused as error:  # somebody keeps the lock, or the disk is full
+        except Refused as error:  # somebody keeps the lock, the disk is full, or the index is damaged
             self._complain(error)
             self.pace.stumbled()
             return None
@@ -120,9 +124,15 @@ class Worker:
     def _tend(self) -> None:
         for number, attempt in list(self.attempts.items()):
             status = attempt.tend(self.view)
-            if status is not None:
-                del self.attempts[number]
-                self._settle(number, attempt.close(status, self.forest))
+            if status is None:
+                continue
+            try:
+                outcome = attempt.close(status, self.forest, final=self.bell.asked > 0)
+            except Refused as error:
+                self._complain(error)
+                continue
+            del self.attempts[number]
+            self._settle(number, outcome)
 
     def _settle(self, number: int, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
@@ -144,7 +154,7 @@ class Worker:
         for attempt in self.attempts.values():
             while (status := attempt.tend(None)) is None:
                 self.bell.wait(SECOND)
-            attempt.close(status, self.forest)
+            attempt.close(status, self.forest, final=True)
 
     # Taking tasks
 
@@ -153,14 +163,28 @@ class Worker:
         while len(self.attempts) < self.orders.agents and not self.pace.pausing():
             view = self.board.store.read()
             but = self.pace.cooling() | self._unmerged(view)
-            if not any(task.id not in but for task in actionable(view, self.board.actor)):
+            if not self._is_any_free(view, but):
                 return  # asked without the lock, which others need
             board = self._session(self.board.store, self.board.actor.replace(session=fresh_run_id()))
             try:
-                claimed = board.claim(but=but)
+                claimed = board.claim(but=but | self.untrusted)
             except (NothingActionable, WaitingOnPerson, Unreadable):
                 return
             self._begin(board, claimed)
+
+    def _is_any_free(self, view: View, but: Collection[str] = ()) -> bool:
+        """Whether there is a task to take beside these.
+
+        Better ones are passed over whose checks may not run here: no agent could complete them.
+        """
+        self.untrusted = set()
+        for task in actionable(view, self.board.actor):
+            if task.id in but:
+                continue
+            if not task.gated or all(map(self.board.trusts, task.checks)):
+                return True
+            self.untrusted.add(task.id)
+        return False
 
     def _session(self, store: Store, actor: Actor) -> Board:
         """The board in a session of its own."""
@@ -226,8 +250,8 @@ class Worker:
                 if not self._awaits(sure):
                     return self.board.next()
         offer = self.board.next()
-        lines = offer.waiting.lines() or ["nothing is open"]
-        if not offer.rows and lines != self.awaited:
+        lines = [*offer.waiting.lines(), *unread(self.untrusted)] or ["nothing is open"]
+        if (self.untrusted or not offer.rows) and lines != self.awaited:
             self.awaited = lines
             for line in lines:
                 self.display.say(f"idle: {line}")
@@ -236,7 +260,7 @@ class Worker:
     def _awaits(self, view: View) -> bool:
         """Whether there is something to take, now or after a pause, or somebody else at work."""
         others = (claim.lease in (LIVE, BY_HAND) for claim in self._others(view))
-        return any(others) or any(True for _ in actionable(view, self.board.actor))
+        return any(others) or self._is_any_free(view)
 
     def _others(self, view: View) -> list[Claim]:
         """The claims that other agents hold. People are not waited for."""

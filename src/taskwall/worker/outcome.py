@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from ..core.errors import EXITS
 from ..core.record import Record
 from ..results import Answer, Offer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 FAILED, RELEASED, STOPPED, SUPERSEDED, GONE = "failed", "released", "stopped", "superseded", "gone"
 INTERRUPTED = 130
@@ -27,13 +32,22 @@ class Outcome(Record):
 
 
 class Worked(Answer):
-    """What a worker did. offer: what `next` answered at its end."""
+    """What a worker did. offer: what `next` answered at its end. untrusted: left, as their checks may not run."""
 
     outcomes: tuple[Outcome, ...]
     seconds: float
     offer: Offer
+    untrusted: tuple[str, ...] = ()
     interrupted: bool = False
 
     @property
     def exit(self) -> int:
-        return INTERRUPTED if self.interrupted else self.offer.exit
+        if self.interrupted:
+            return INTERRUPTED
+        return EXITS["waiting_on_person"] if self.untrusted else self.offer.exit
+
+
+def unread(untrusted: Collection[str]) -> list[str]:
+    """Who must act for tasks whose checks may not run here."""
+    names = ", ".join(sorted(untrusted))
+    return [f"waiting on user to read their checks (`taskwall trust`): {names}"] if names else []

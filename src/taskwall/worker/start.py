@@ -9,7 +9,7 @@ import sys
 from .. import config
 from ..agent.models import choose
 from ..core.errors import Invalid
-from .command import checked_command
+from .command import PROMPT, checked_command
 from .display import Display
 from .loop import Orders, Worker
 from .notices import Notices, read_notify
@@ -72,5 +72,9 @@ def _orders(command: Sequence[str], agents: int, minutes: float, *, until_empty:
     if forever and until_empty:
         raise Invalid("--forever and --until-empty exclude each other", next="choose one")
     if not command:
-        choose(None, None, os.environ)  # without a model our agent would fail at every task
+        try:
+            choose(None, None, os.environ)  # without a model our agent would fail at every task
+        except Invalid as error:
+            another = f"name another agent, such as `taskwall work -- claude -p {PROMPT}`"
+            raise Invalid(error.message, next=f"{another}; or {error.next}") from None
     return Orders(checked_command(command, os.environ), agents, minutes, forever)

@@ -92,8 +92,8 @@ class Forest:
             raise Invalid(f"{self.folder} is a symbolic link", next="look at what put it there")
         try:
             self._commit(base)
-        except GitFailed as error:
-            raise Invalid(f"no commit {base!r} to begin at: {error}", next="commit something, or give --base") from None
+        except GitFailed:
+            raise Invalid(f"no commit {base!r} to begin at", next="commit something, or give --base") from None
 
     def _commit(self, name: str) -> str:
         return git(self.main, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")

@@ -14,18 +14,18 @@ UNREADABLE, SKIPPED, DUPLICATE, DANGLING, CYCLIC = "unreadable", "skipped", "dup
 CONFLICT, EARLY, RELEASED, GUESSED = "changed here", "early", "in progress", "guessed"
 FITTED, RENAMED, METADATA = "fitted", "renamed", "metadata"
 KINDS = {
-    UNREADABLE: "could not be read and are not imported",
-    SKIPPED: "are no tasks and are left out",
-    DUPLICATE: "stand there more than once",
-    DANGLING: "lead to a task that does not exist",
+    UNREADABLE: "could not be read, not imported",
+    SKIPPED: "no task, left out",
+    DUPLICATE: "stood there more than once",
+    DANGLING: "led to a task that does not exist",
     CYCLIC: "would close a ring; the edge is kept in metadata",
-    CONFLICT: "were changed here too, and stay as they are here",
-    EARLY: "are completed before what they wait for",
-    RELEASED: "are pending here, for nobody holds them",
-    GUESSED: "are not certain",
+    CONFLICT: "changed here too, left as it is here",
+    EARLY: "completed before what it waits for",
+    RELEASED: "pending here, for nobody holds it",
+    GUESSED: "not certain",
     FITTED: "did not fit",
-    RENAMED: "have another id here",
-    METADATA: "have no field here and are kept in metadata",
+    RENAMED: "got another id here",
+    METADATA: "had no field here, kept in metadata",
 }
 """What a loss report tells, in its order."""
 

@@ -15,7 +15,7 @@ from ..model import (
     checked_text,
 )
 from ..record import Record
-from ..state import find_cycle, find_cycle_over, open_waits, unblocked
+from ..state import find_cycle, find_cycle_over, is_waiting, unblocked
 from ..view import Overlay
 from .change import (
     Change,
@@ -183,7 +183,7 @@ def _give_back_waiting(
     for held in [task for name in dict.fromkeys(names) if (task := view.get(name))]:
         token = epoch if held.id == change.task.id else None
         changed = after.get(held.id) or held
-        if held.status != IN_PROGRESS or not is_mine(view, held, actor, token) or not open_waits(after, changed):
+        if held.status != IN_PROGRESS or not is_mine(view, held, actor, token) or not is_waiting(after, changed):
             continue
         free = freed(view, held)
         after.put(changed.replace(**free) if held.id in after.changed else written(held, now, **free))

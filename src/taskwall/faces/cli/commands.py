@@ -275,8 +275,9 @@ COMMANDS = {
                 Argument("--base", "base", doc="where those branches begin; HEAD of the main worktree otherwise"),
                 Argument("--merge", "merge", "flag", "merge what was completed into the main worktree's branch"),
             ),
-            doc="Keep agents on the board until nothing is left to do: ours, or any command after --, such as "
-            "`-- claude -p {prompt}`; {task} is the id, and without {prompt} the prompt comes on standard input.",
+            doc="Keep agents on the board until nothing is left to do. The agent is ours, or any command behind --, "
+            "such as `taskwall work -- claude -p {prompt}`; {task} is the id, and without {prompt} the prompt comes on "
+            "standard input.",
             tail="command",
         ),
         Command("tui", "", doc="Show the live board in this terminal, and act on it. Needs `taskwall[tui]`."),

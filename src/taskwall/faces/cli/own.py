@@ -8,7 +8,7 @@ import sys
 from ... import config, render
 from ...core.errors import Invalid, Locked, Refused
 from ...results import Place
-from .running import located, print_answer
+from .running import here, located, print_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _prime(_: Command, args: Namespace) -> int:
     from ..prime import SLOW, glance, told
 
     try:
-        location = config.find_board(args.board, os.environ, os.getcwd())
+        location = config.find_board(args.board, os.environ, here())
         actor = config.find_actor(args.actor, os.environ)
         if not location.exists and not args.json:
             print(f"taskwall: no task board here yet; adding a task makes {render.safe(location.path)}")

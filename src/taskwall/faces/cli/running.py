@@ -6,6 +6,7 @@ import os
 import sys
 
 from ... import config, render
+from ...core.errors import Invalid
 from ...lengths import cut
 from ...registry import VERBS
 from ...results import Graph, History, Listing, Offer, Why
@@ -19,9 +20,17 @@ if TYPE_CHECKING:
     from .command import Command
 
 
+def here() -> str:
+    """The current folder. Raises Invalid when it is gone: an agent may tidy its worktree away before its last words."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise Invalid("the folder that this was called in is gone", next="change to one that exists") from None
+
+
 def located(args: Namespace) -> Location:
     """The board that a command line means; says on standard error what is odd about it."""
-    location = config.find_board(args.board, os.environ, os.getcwd())
+    location = config.find_board(args.board, os.environ, here())
     for warning in location.warnings:
         print(f"note: {render.safe(warning)}", file=sys.stderr)
     return location

@@ -15,7 +15,7 @@ from ...stores.files.dialects import DIALECTS, OURS, NotATask, read
 from ...stores.files.disk import NotPlain, decode
 from ...stores.files.folder import SUFFIX
 from ...stores.files.patch import NotStrict, parse, patch
-from ..driver import park
+from ..driver import park, parking
 from ..git import is_task_file
 from ..merge import Merged, Unmergeable, merge
 from .findings import found
@@ -120,7 +120,8 @@ def _in_conflict(sight: Sight, file: File, stages: dict[int, str]) -> Iterator[F
         way = f"decide by hand ({flaw}): `git show {quote(f':2:./{shown}')}` is our side, `:3:` theirs; then {add}"
         yield found("conflict", told, way, file=shown)
         return
-    if merged.text.encode() == file.data:
+    is_kept = not merged.parked or os.path.lexists(parking(sight.path, shown, merged)[0])
+    if merged.text.encode() == file.data and is_kept:
         told = f"{shown} is merged, and git does not know it yet"
         yield found("unmerged", told, f"look at it, then {add}", file=shown)
         return

@@ -56,6 +56,7 @@ CODES = {
     "driver_absent": (NOTE, "git merges task files by lines, so that two changes of one task conflict"),
     "driver_inert": (WARNING, "without a driver that runs, git silently merges task files by lines"),
     "driver_union": (WARNING, "git keeps the lines of both sides, which makes files that are no JSON, or twins"),
+    "left_out": (WARNING, "tasks that git has are not seen here, and what waits for them stays blocked"),
     "worktree_copy": (NOTE, "the copy is ignored: all worktrees share the board of the main one"),
     "worktree_work": (WARNING, "something worked on a copy of the board, where nobody sees it"),
 }
@@ -137,7 +138,7 @@ class Diagnosis(Report):
             for each in same[:MAX_SHOWN]:
                 told += [f"- {_line(each.found)}", f"  fix: {_line(each.fix)}"]
             told += [f"… {len(same) - MAX_SHOWN} more; --json tells all"] if len(same) > MAX_SHOWN else []
-        return [*told, self._summary()]
+        return [*told, self._summary(), *(f"- {_line(words)}" for words in self.plan)]
 
     def _summary(self) -> str:
         counts = [(name, sum(each.severity == name for each in self.findings)) for name in SEVERITIES]
@@ -145,7 +146,7 @@ class Diagnosis(Report):
         if not words:
             return "Nothing is wrong."
         if self.plan:
-            return f"{', '.join(words)}. Nothing was written. --fix --yes would: {'; '.join(map(_line, self.plan))}"
+            return f"{', '.join(words)}. Nothing was written. --fix --yes would:"
         repairable = sum(each.repairable for each in self.findings)
         way = f"; {repairable} can be repaired: taskwall doctor --fix" if repairable else ""
         return f"{', '.join(words)}{way}."

@@ -44,6 +44,14 @@ def tracked(sight: Sight) -> Iterator[Found]:
         yield found("local_in_git", f"git has files of {local}", way, file=local)
 
 
+def left_out(sight: Sight) -> Iterator[Found]:
+    """Whether a sparse checkout keeps tasks away from this worktree."""
+    if sight.git and (missing := sorted(sight.git.left_out())):
+        others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        way = f"`git sparse-checkout add {quote(sight.git.board)}`"
+        yield found("left_out", f"a sparse checkout leaves out {missing[0]}{others}", way, file=missing[0])
+
+
 def worktrees(sight: Sight) -> Iterator[Found]:
     """Copies of the board in linked worktrees. What worked on one has left a folder of its own there."""
     if sight.git is None:
@@ -64,4 +72,4 @@ def worktrees(sight: Sight) -> Iterator[Found]:
         yield found(code, f"{copy} is a copy of the board" + (", and was worked on" if worked else ""), way, file=copy)
 
 
-CHECKS = (driver, tracked, worktrees)
+CHECKS = (driver, tracked, left_out, worktrees)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+from ...core.graph import finish_order
 from ...stores.files.disk import NotPlain, decode
 from .findings import found
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from ...core.model import Task
     from ...core.view import View
@@ -44,20 +45,20 @@ def waits_in_prose(sight: Sight) -> Iterator[Found]:
     view = sight.view
     open_tasks = [task for task in view if not task.closed and not task.flaw]
     names = _Names(open_tasks)
+    told: dict[tuple[str, str], str] = {}
     for task in open_tasks:
-        told: dict[str, str] = {}
         for sentence in _SENTENCES.split(task.description):
             if not _NOT.search(sentence):
                 for other, start, end in names.mentioned(sentence):
                     if other != task.id and _is_wait(sentence, start, end):
-                        told.setdefault(other, sentence.strip())
-        linked = _linked(view, task) if told else set()
-        for other, sentence in told.items():
-            if other not in linked:
-                file = sight.file_of(task)
-                way = f"`taskwall block {task.id} {other}`, if it is so"
-                words = f"{task.id} says that it waits for {other}: {sentence[:160]}"
-                yield found("prose_wait", words, way, file=file, task=task.id)
+                        told.setdefault((task.id, other), sentence.strip())
+    linked = _linked(view, told) if told else set()
+    for (task_id, other), sentence in told.items():
+        waiter = view.get(task_id)
+        if waiter and (task_id, other) not in linked:
+            way = f"`taskwall block {task_id} {other}`, if it is so"
+            words = f"{task_id} says that it waits for {other}: {sentence[:160]}"
+            yield found("prose_wait", words, way, file=sight.file_of(waiter), task=task_id)
 
 
 def _is_wait(sentence: str, start: int, end: int) -> bool:
@@ -118,21 +119,36 @@ def _is_wide(text: str) -> bool:
     return any(c >= "\u2e80" for c in text)
 
 
-def _linked(view: View, task: Task) -> set[str]:
-    """Everything a task waits for and everything that waits for it, at any distance, finished or not; itself too."""
+def _linked(view: View, pairs: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those of which one task waits for the other, at any distance, finished or not."""
+    edges = {task.id: [*view.blockers(task), *(child.id for child in view.children(task.id))] for task in view}
+    order = finish_order(edges, lambda i: edges.get(i, ()))
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    linked = set()
+    for at in range(0, len(names), AT_ONCE):
+        bits = {name: 1 << place for place, name in enumerate(names[at : at + AT_ONCE])}
+        reach = _reach(edges, order, bits)
+        linked |= {(a, b) for a, b in pairs if reach[a] & bits.get(b, 0) or reach[b] & bits.get(a, 0)}
+    return linked
 
-    def below(each: Task) -> list[Task]:
-        blockers = (view.get(i) for i in view.blockers(each))
-        return [*filter(None, blockers), *view.children(each.id)]
 
-    seen = {task.id}
-    for after in (below, view.waiters):
-        todo = [task]
-        while todo:
-            new = {each.id: each for each in after(todo.pop()) if each.id not in seen}
-            seen |= new.keys()
-            todo += new.values()
-    return seen
+AT_ONCE = 1024
+"""For how many tasks at once it is asked which others wait for them: that many bits a task."""
+
+
+def _reach(edges: Mapping[str, list[str]], order: Iterable[str], bits: Mapping[str, int]) -> dict[str, int]:
+    """By task: the bits of those that it waits for. Taken in order, only rings need more than a pass and a look."""
+    found = dict.fromkeys(order, 0)
+    is_settled = False
+    while not is_settled:
+        is_settled = True
+        for name, known in found.items():
+            reach = known
+            for after in edges.get(name, ()):
+                reach |= found[after] | bits.get(after, 0)
+            if reach != known:
+                found[name], is_settled = reach, False
+    return found
 
 
 # Secrets
@@ -146,7 +162,7 @@ SECRETS = {
     "a Google API key": r"\bAIza[0-9A-Za-z_-]{35}",
     "an npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
     "a Hugging Face token": r"\bhf_[A-Za-z0-9]{30,}\b",
-    "a JSON web token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    "a JSON web token": r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
 }
 _SECRET = re.compile("|".join(f"(?P<s{n}>{shape})" for n, shape in enumerate(SECRETS.values())))

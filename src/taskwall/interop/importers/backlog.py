@@ -49,12 +49,13 @@ def _rank(source: Text) -> tuple[int, str]:
 
 def _add(reading: Reading, path: list[str], where: str, fields: dict[str, Any], body: str) -> None:
     source = as_text(fields["id"]).strip()
-    status = reading.status(fields["status"], STATUSES, where, source)
     if path[0] == "completed":
-        status = {"status": COMPLETED}
+        status: dict[str, Any] = {"status": COMPLETED}
     elif path[0] == "drafts":
         status = {"status": PENDING, "hold": "a draft when it was imported"}
-    elif path[0] == "archive" and status["status"] != COMPLETED:
+    else:
+        status = reading.status(fields["status"], STATUSES, where, source)
+    if path[0] == "archive" and status["status"] != COMPLETED:
         status = {"status": CANCELLED}
     kept = rest(fields, _USED)
     if status["status"] in (COMPLETED, IN_PROGRESS) and (names := as_list(fields.get("assignee"))):

@@ -38,6 +38,7 @@ class _File:
         self.heading = ""
         self.fence = ""
         self.seen: dict[str, int] = {}
+        self.told: list[str] = []  # the text below the last item
 
     def read(self) -> None:
         for number, line in enumerate(self.source.text.expandtabs(4).splitlines(), 1):
@@ -46,15 +47,17 @@ class _File:
                 self.reading.records += 1
                 self._add(item, f"{self.source.name}:{number}")
             elif self.above and (not line.strip() or len(line) - len(line.lstrip()) > self.above[-1][0]):
-                self._describe(line)
+                self.told += filter(None, [line.strip()])
             else:
                 self.above.clear()
                 heading = None if self.fence else _HEADING.match(line)
                 self.heading = one_line(heading[1].rstrip(" #")) if heading else self.heading
             if fence := _FENCE.match(line):
                 self.fence = "" if self.fence == fence[1] else self.fence or fence[1]
+        self._describe()
 
     def _add(self, item: re.Match[str], where: str) -> None:
+        self._describe()
         indent, text = len(item["indent"]), item["text"].rstrip()
         while self.above and self.above[-1][0] >= indent:
             self.above.pop()
@@ -72,10 +75,11 @@ class _File:
         self.reading.add(source, where, task, {})
         self.above.append((indent, source))
 
-    def _describe(self, line: str) -> None:
-        last = self.reading.items[-1]
-        told = f"{last.task.description}\n{line.strip()}".strip()
-        self.reading.items[-1] = last.replace(task=last.task.replace(description=told))
+    def _describe(self) -> None:
+        if self.told:
+            last = self.reading.items[-1]
+            self.reading.items[-1] = last.replace(task=last.task.replace(description="\n".join(self.told)))
+            self.told.clear()
 
 
 def slug(text: str) -> str:

@@ -159,6 +159,27 @@ def _second_document(text: str) -> int | None:
     return None
 
 
+class Lines:
+    """Finds where in a JSON file the objects stand that have this key, asked for in their order by its value."""
+
+    def __init__(self, source: Text, key: str) -> None:
+        self._source, self._at, self._line = source, 0, 1
+        self._places: dict[str, list[int]] = {}
+        decode = json.JSONDecoder().raw_decode
+        for found in reversed(list(re.finditer(rf'"{key}"\s*:\s*(?=")', source.text))):
+            self._places.setdefault(decode(source.text, found.end())[0], []).append(found.end())
+
+    def where(self, value: str) -> str:
+        """File and line of the next such value; of the one before where there is none."""
+        places = self._places.get(value, [])
+        while places and places[-1] < self._at:
+            places.pop()
+        at = places.pop() if places else self._at
+        self._line += self._source.text.count("\n", self._at, at)
+        self._at = at
+        return f"{self._source.name}:{self._line}"
+
+
 def json_lines(reading: Reading, source: Text) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each object of a file with one on a line, and where it stands; what is none is reported."""
     for number, line in enumerate(source.text.split("\n"), 1):

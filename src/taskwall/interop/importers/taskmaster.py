@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 from ...core.model import Task
 from ...core.rules.incoming import GUESSED, SKIPPED, UNREADABLE
 from ...stores.files.dialects import utc_time
-from .source import STATUSES, Reading, Unparsed, as_priority, as_text, keys, loads, rest, sections
+from .source import STATUSES, Lines, Reading, Unparsed, as_priority, as_text, keys, loads, rest, sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ def read(texts: Sequence[Text]) -> Batch:
         tags = dict(_tags(board))
         if not tags:
             reading.tell(SKIPPED, f"{source.name}:1", "no list of tasks is in it: another program's file")
-        lines = _Lines(source)
+        lines = Lines(source, "title")
         for tag, facts in _facts(board):
             reading.tell(
                 SKIPPED, f"{source.name}:1", f"{', '.join(facts)} of {tag or 'the file'}, which are of no task"
@@ -62,25 +60,10 @@ def _facts(board: Any) -> Iterator[tuple[str, list[str]]]:
 LEAKED = "_rawTaggedData"
 
 
-class _Lines:
-    """Finds the line of each title, asked for in the order of the file."""
-
-    def __init__(self, source: Text) -> None:
-        self._source, self._at, self._line = source, 0, 1
-
-    def where(self, title: str) -> str:
-        text = self._source.text
-        spellings = (json.dumps(title, ensure_ascii=False), json.dumps(title)) if title else ()
-        at = next((at for spelling in spellings if (at := text.find(spelling, self._at)) >= 0), self._at)
-        self._line += text.count("\n", self._at, at)
-        self._at = at
-        return f"{self._source.name}:{self._line}"
-
-
 class _Tag:
     """The tasks of one tag, within which ids are unique."""
 
-    def __init__(self, reading: Reading, lines: _Lines, tag: str, *, alone: bool) -> None:
+    def __init__(self, reading: Reading, lines: Lines, tag: str, *, alone: bool) -> None:
         self.reading, self.lines, self.tag = reading, lines, tag
         self.prefix = "" if tag in MAIN_TAGS else f"{tag}/"
         self.wish = "" if alone or tag in MAIN_TAGS else f"{tag}-"

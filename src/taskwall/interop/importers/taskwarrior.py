@@ -7,6 +7,7 @@ from ...core.rules.incoming import SKIPPED, UNREADABLE
 from .source import (
     HOLD,
     STATUSES,
+    Lines,
     Reading,
     Text,
     Unparsed,
@@ -16,7 +17,6 @@ from .source import (
     as_text,
     json_lines,
     keys,
-    line_at,
     loads,
     rest,
     times,
@@ -59,12 +59,11 @@ def _records(reading: Reading, source: Text) -> Iterator[tuple[str, dict[str, An
     except Unparsed as flaw:
         reading.tell(UNREADABLE, f"{source.name}:{flaw.line}", str(flaw))
         return
-    at = 0
+    places = Lines(source, "uuid")
     for record in found if isinstance(found, list) else [found]:
         reading.records += 1
         known = isinstance(record, dict)
-        at = max(at, source.text.find(as_text(record.get("uuid")), at) if known else at)
-        where = f"{source.name}:{line_at(source.text, at)}"
+        where = places.where(as_text(record.get("uuid")) if known else "")
         if known:
             yield where, record
         else:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 import time
-import unicodedata
 
 from ...core.errors import Unreadable
-from ...core.model import Task, id_flaw
+from ...core.model import Task, composed, id_flaw
 from ...core.record import Record
 from .dialects import NotATask, read
 from .disk import NotPlain, read_text
@@ -138,7 +137,7 @@ def _broken(name: str, text: str, flaw: str) -> Task:
 
 
 def _stem(name: str) -> str:
-    return unicodedata.normalize("NFC", name.removesuffix(SUFFIX))
+    return composed(name.removesuffix(SUFFIX))
 
 
 def place(broken: Task, is_taken: Callable[[str], bool]) -> Task:

@@ -92,7 +92,7 @@ class Reading:
             yield from self._connection.execute(query, values)
         except Error as error:
             self._index.discard(error)
-            raise Outdated(str(error)) from None
+            raise Outdated(f"the index of the board was damaged ({error}) and is made anew") from None
 
     def entry(self, task_id: str) -> str | None:
         """The text of an open task's ledger entry, None when there is none; "" when the file knows."""
@@ -203,7 +203,7 @@ class Index:
         owner = (os.getpid(), _inode(self.path))
         if owner != self._owner:  # a child must not touch those of its parent; a file that was replaced is another one
             self._idle, self._owner = [], owner
-        if self._idle:
+        with suppress(IndexError):  # asked and taken at once: threads may share a store
             return self._idle.pop()
         connection = connect(self.path, PATIENCE, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA synchronous = OFF")  # after a power cut, all is made anew
