@@ -23,7 +23,7 @@ LAYERS = [
     {"core.rules.claiming"},
     {"core.rules"},
     {"core.actions"},
-    {"results", "process", "signals", "lengths"},
+    {"results", "selection", "process", "signals", "lengths"},
     {"stores", "proof"},
     {"board", "trust"},
     {"config", "registry", "render"},
