@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -188,12 +189,15 @@ def write(path, text, in_place):
 
 
 def run(steps, in_place):
+    """in_place: as editors write; else as git does, each time in another tick of the clock."""
     with tempfile.TemporaryDirectory() as folder:
         wall = Wall(folder)
         attempt(lambda: act(wall, 0, "a", "create", "t0", [], "", ""))
         for which, actor, step in steps:
             if isinstance(step, tuple) and step[0] == "edit":
                 edit(wall, in_place, *step[1])
+                if not in_place:
+                    os.utime(wall.path, ns=(0, time.time_ns()))
             else:
                 attempt(lambda: act(wall, which, actor, *step))
             wall.compare()
@@ -225,7 +229,30 @@ def test_the_index_gives_the_answers_of_the_files_after_any_verbs_and_edits_at_l
 def test_so_it_does_where_it_is_trusted_by_the_stamp_of_the_folder_alone(steps):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index_module, "LOOK_AT_ALL", -1)
+        patch.setattr(index_module, "TICKS_NS", 0)
         run(steps, in_place=False)
+
+
+def test_a_write_carries_the_index_on_so_that_nothing_need_be_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setattr(index_module, "LOOK_AT_ALL", -1)
+    monkeypatch.setattr(index_module, "TICKS_NS", 0)
+    wall = Wall(tmp_path)
+    wall.board(0).create([draft("t0", [], ""), draft("t1", ["t0"], ""), draft("t2", ["t1"], ""), draft("t3", [], "t2")])
+    wall.compare()
+    looks = []
+    changed = index_module.Index._changed
+    monkeypatch.setattr(index_module.Index, "_changed", lambda self, c: looks.append(1) or changed(self, c))
+    board = wall.board(0)
+    board.claim("t0")
+    board.release("t0")
+    add(board, "t4", "t0")
+    board.claim("t0", ttl=5)
+    board.complete("t0")
+    board.update("t1", Edit(priority=1))
+    board.beat((), ttl=5)
+    board.claim()
+    wall.compare()
+    assert looks == []
 
 
 # What may happen to the index itself

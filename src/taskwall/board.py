@@ -11,9 +11,9 @@ from contextlib import suppress
 from itertools import islice
 
 from .core import rules
-from .core.errors import Invalid, Refused
-from .core.model import CLOSED, MAX_ID, PENDING, Actor, Task
-from .core.state import STATES, Waiting, actionable, is_actionable, state, waits_for, who_must_act, would_unblock
+from .core.errors import Refused
+from .core.model import CLOSED, Actor, Task
+from .core.state import Waiting, actionable, is_actionable, waits_for, who_must_act, would_unblock
 from .core.view import age
 from .results import (
     MOST_COUNTED,
@@ -32,6 +32,7 @@ from .results import (
     rows,
     walk,
 )
+from .selection import require_states, wanted_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -267,27 +268,15 @@ class Board:
         everything: bool = False,
     ) -> Listing:
         """Tasks by age that match all that is given; finished ones only when asked for by `everything` or state."""
-        unknown = [name for name in states if name not in STATES and name != "pending"]
-        if unknown:
-            raise Invalid(
-                f"no state {unknown[0]!r}",
-                next=f"states are: {', '.join(STATES)}; pending is all that nobody has begun",
-            )
+        require_states(states)
         view = self.store.read()
         unfinished, total = view.counts()
         last = view.find(after) if after else None
         most = max(1, min(limit, PAGE))
         hidden = not everything and not states
         if owner or label or glob or text or states:
-            wanted = [
-                task
-                for task in view.by_age(closed=not states or bool({*states} & {*CLOSED}))
-                if (not owner or task.owner == owner)
-                and (not label or label in task.labels)
-                and (not glob or _matches(task.id, glob))
-                and (not text or text.casefold() in f"{task.subject}\n{task.description}".casefold())
-                and (not states or _is_in(view, task, states))
-            ]
+            fits = wanted_by(view, owner, label, glob, text, states)
+            wanted = [t for t in view.by_age(closed=not states or bool({*states} & {*CLOSED})) if fits(t)]
             finished = sum(task.closed for task in wanted) if hidden else 0
             wanted = [t for t in wanted if not (hidden and t.closed) and (last is None or age(t) > age(last))]
             count = len(wanted)
@@ -421,18 +410,6 @@ def _is_of(view: View, task: Task, session: str, agents: bool) -> bool:
     if claim is None:
         return False
     return claim.session == session or (agents and claim.session.startswith(f"{session}/"))
-
-
-def _is_in(view: View, task: Task, states: Sequence[str]) -> bool:
-    return state(view, task).name in states or ("pending" in states and task.status == PENDING)
-
-
-def _matches(task_id: str, pattern: str) -> bool:
-    if len(pattern) > MAX_ID:  # no id is longer, and matching may take time that grows faster than the pattern
-        raise Invalid(f"a pattern of {len(pattern)} characters matches no id", next=f"give at most {MAX_ID}")
-    from fnmatch import fnmatchcase  # imported late: seldom asked for
-
-    return fnmatchcase(task_id, pattern)
 
 
 def _told(claim: object) -> dict[str, object]:

@@ -280,6 +280,7 @@ COMMANDS = {
             "standard input.",
             tail="command",
         ),
+        Command("tui", "", doc="Show the live board in this terminal, and act on it. Needs `taskwall[tui]`."),
         Command(
             "web",
             "",

@@ -127,6 +127,12 @@ def _watch(_: Command, args: Namespace) -> int:
     return watch(board, partial(print, end="", flush=True), as_json=args.json)
 
 
+def _tui(_: Command, args: Namespace) -> int:
+    from ..tui import run as run_wall
+
+    return run_wall(located(args), args.actor)
+
+
 def _mcp(_: Command, args: Namespace) -> int:
     from ..mcp import Server
 
@@ -212,6 +218,7 @@ OWN: dict[str, Callable[[Command, Namespace], int]] = {
     "work": _work,
     "web": _web,
     "watch": _watch,
+    "tui": _tui,
     "mcp": _mcp,
     "prime": _prime,
     "hook": _hook,

@@ -134,7 +134,7 @@ def take_in(
 ) -> None:
     """Bring the tables up to these files, which are new or changed, or gone. ours: a verb of ours wrote them."""
     names = [*gone, *(name for name, _ in found)]
-    query = "SELECT id, open, parent FROM files WHERE name = ?"
+    query = "SELECT id, open, parent, rank FROM files WHERE name = ?"
     old = {name: row for name in names if (row := connection.execute(query, (name,)).fetchone())}
     touched = {row[0] for row in old.values()} | {each.task.id for _, each in found}
     keeps = ours and not gone and all(_keeps_ranks(connection, old.get(name), e.task) for name, e in found)
@@ -144,6 +144,7 @@ def take_in(
     connection.executemany("DELETE FROM edges WHERE task = ? AND NOT wild", ((row[0],) for row in old.values()))
     connection.executemany("DELETE FROM edges WHERE blocker = ? AND wild", ((row[0],) for row in old.values()))
     _insert(connection, found)
+    connection.executemany("UPDATE files SET rank = ? WHERE name = ?", ((row[3], name) for name, row in old.items()))
     connection.executemany("DELETE FROM twins WHERE id = ?", ((i,) for i in touched))
     doubled = DOUBLED.replace("GROUP", "AND id = ? GROUP")
     _set_twins_apart(connection, [row for i in touched for row in connection.execute(doubled, (i,)).fetchall()])
