@@ -100,6 +100,10 @@ def linked(name: str, make) -> Path:
     return target
 
 
+AT_REST = 0.1
+"""Seconds after which a change of the folder is old enough to be told from a later one."""
+
+
 def set_durability(folder: Path, durability: str) -> None:
     """Settings are read by a parser that is not quick to start: a board with the defaults has none."""
     settings = folder / ".tasks" / "board.toml"

@@ -67,6 +67,8 @@ class Bench:
             more["cold index (s)"][size] = f"{self._cold(folder, size):.2f}"
             for durability in ("full", "fast"):
                 boards.set_durability(folder, durability)
+                time.sleep(boards.AT_REST)
+                self.tw(Clock(), "-", folder, "next")  # looks at the folder, in which a file has come or gone
                 clock = self._commands(folder, size)
                 for name in clock.seconds:
                     if name != "bare" and (durability == "full" or name in MUTATING):

@@ -93,7 +93,7 @@ def _acquire(path: str, until: float) -> int:
     try:
         # Whoever comes next waits alone at the lock and the others behind it: a process that lets go and comes back
         # at once would else be first again and again, for it need not sleep.
-        turn = _wait(path + ".next", until, 0.02)
+        turn = _wait(path + ".next", until, 0.01)
         try:
             return _wait(path, until, 0.002)
         finally:
@@ -108,7 +108,11 @@ def _acquire(path: str, until: float) -> int:
 
 
 def _wait(path: str, until: float, pause: float) -> int:
-    """The descriptor of a locked file. Raises TimeoutError."""
+    """The descriptor of a locked file, tried for less often from time to time, at last every `pause` seconds.
+
+    Raises TimeoutError.
+    """
+    nap = pause / 32
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0), 0o644)
         try:
@@ -120,7 +124,8 @@ def _wait(path: str, until: float, pause: float) -> int:
         os.close(fd)
         if time.monotonic() > until:
             raise TimeoutError
-        time.sleep(pause * (13 + os.urandom(1)[0]) / 268)  # jitter, so that waiters do not march in step
+        time.sleep(nap * (13 + os.urandom(1)[0]) / 268)  # jitter, so that waiters do not march in step
+        nap = min(2 * nap, pause)
 
 
 def _holder(path: str) -> str:
