@@ -30,6 +30,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "taskwall" / "faces" / "tui"
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 PATIENCE = 6
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def site(tmp_path):
