@@ -251,6 +251,7 @@ def test_a_write_carries_the_index_on_so_that_nothing_need_be_looked_at(tmp_path
     board.update("t1", Edit(priority=1))
     board.beat((), ttl=5)
     board.claim()
+    board.reopen("t0")
     wall.compare()
     assert looks == []
 

@@ -133,7 +133,7 @@ class Index:
         doubt = self._changed_since if held else lambda about: whole or self._in_doubt(about, locked)
         for again in (True, False):
             try:
-                return self._read(doubt) if connect is not None else None
+                return self._read(doubt, ranked=not held) if connect is not None else None
             except (Busy, OSError):
                 return None
             except Error as error:
@@ -141,10 +141,12 @@ class Index:
                     return None
         return None
 
-    def _read(self, doubt: Callable[[About], bool]) -> Reading:
+    def _read(self, doubt: Callable[[About], bool], *, ranked: bool) -> Reading:
         connection = self._open()
         try:
             looked = self._refresh(connection, doubt)
+            if ranked and not looked:
+                _rank(connection)
             connection.execute("BEGIN")
             connection.execute("SELECT 1 FROM about").fetchone()  # the state is that of the first look at it
         except BaseException:
@@ -243,7 +245,7 @@ class Index:
 
     def _in_doubt(self, about: About, locked: Callable[[], bool]) -> bool:
         late = time.monotonic() - about.looked > max(LATE, SPARING * about.cost)
-        if about.files <= LOOK_AT_ALL or late or about.unranked:
+        if about.files <= LOOK_AT_ALL or late:
             return True
         return (not about.settled or self._changed_since(about)) and not locked()
 
@@ -322,6 +324,15 @@ def _make(connection: Connection) -> None:
 def _is_past(stamp: int, now: int) -> bool:
     """Whether what changes from now on gets a later stamp: whole seconds are those of a coarse clock."""
     return stamp < now - (RACY_NS if stamp % 1_000_000_000 == 0 else TICKS_NS)
+
+
+def _rank(connection: Connection) -> None:
+    """Count the ranks anew that a verb of ours may have changed: for that, no file need be looked at."""
+    about = About.of(connection)
+    if about and about.unranked:
+        connection.execute("BEGIN IMMEDIATE")
+        count_ranks(connection)
+        connection.execute("COMMIT")
 
 
 def _inode(path: str) -> int:
