@@ -472,3 +472,14 @@ def test_an_index_that_is_in_use_for_too_long_is_left_alone(tmp_path, monkeypatc
         assert wall.answers(0)["list"] == wall.answers(2)["list"]
         other.execute("ROLLBACK")
     assert index_of(wall).stat().st_ino == before
+
+
+def test_a_broken_file_beside_a_held_task_of_its_id_does_not_count_as_held(tmp_path):
+    run(
+        [
+            (0, "a", ("claim best", None)),
+            (1, "a", ("edit", ("twin", "t0"))),
+            (0, "a", ("edit", ("garbage", "t0"))),
+        ],
+        in_place=True,
+    )

@@ -172,7 +172,7 @@ def take_in_claims(connection: Connection, ids: Iterable[str] | None, beside: Be
             connection.execute("INSERT INTO claims VALUES (?, ?)", (task_id, entry))
         if entry or (old and row):
             held = beside.is_held(task_of(str(row[0]), row[1]))
-            connection.execute("UPDATE files SET held = ? WHERE id = ?", (held, task_id))
+            connection.execute("UPDATE files SET held = ? WHERE open AND id = ?", (held, task_id))
 
 
 def _row(name: bytes, found: Found) -> tuple[Any, ...]:
