@@ -40,6 +40,9 @@ from taskwall.agent.scripted import calls, say, send, task_id
 from taskwall.core.errors import Invalid
 from taskwall.core.model import Actor
 
+pytestmark = pytest.mark.slow
+
+
 MADE = ("create_task", {"subject": "wire the house"})
 
 
