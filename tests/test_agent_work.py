@@ -25,6 +25,8 @@ from taskwall.core.errors import Blocked, Invalid
 from taskwall.core.model import Actor
 from test_agent import is_gone, wait_until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch, tmp_path):

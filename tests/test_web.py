@@ -18,6 +18,8 @@ from taskwall.faces.web.rows import Look, look
 from taskwall.registry import VERBS
 from taskwall.stores.files.store import FileStore
 
+pytestmark = pytest.mark.slow
+
 
 def cli(folder, *words):
     return json.loads(run(folder, "--board", str(folder), *words, "--json").stdout)
