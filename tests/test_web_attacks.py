@@ -11,6 +11,8 @@ from wall_process import Wall
 from boardfiles import Files
 from conftest import add
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):

@@ -28,6 +28,8 @@ from taskwall.worker.pace import FIRST, LONGEST, Pace, wait_after
 from taskwall.worker.prompt import MAX_PROMPT, prompt_for
 from worker_process import runs, until
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_claim_without_an_id_leaves_out_what_it_is_told_to(board_for):
     board = board_for()
