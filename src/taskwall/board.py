@@ -151,17 +151,21 @@ class Board:
         """
         ttl = self.lease if ttl is None else ttl
         if name:
-            return self._change(rules.claim, name, ttl=ttl, steal=steal, reason=reason)
+            return self._change(rules.claim, name, beside=True, ttl=ttl, steal=steal, reason=reason)
         # Chosen before the lock and looked at again under it, so that others need not wait for the choice.
-        free = (task.id for task in actionable(self.store.read(), self.actor) if task.id not in but)
+        view = self.store.choose()
+        free = (task.id for task in actionable(view, self.actor) if task.id not in but) if view else iter(())
         chosen = list(islice(free, CANDIDATES))
-        with self.store.write() as txn:
-            still = (t for i in chosen if (t := txn.get(i)) and is_actionable(txn, t, self.actor))
-            best = next(still, None) or next((t for t in actionable(txn, self.actor) if t.id not in but), None)
-            if best is None:
-                raise rules.nothing_to_claim(txn, self.actor)
-            change = rules.claim(txn, self.actor, best, None, self._now(), ttl=ttl, anew=True)
-            return self._apply("claim", txn, change)
+        for alone in (bool(self.store.settings.claims_per_session), True):
+            with self.store.write(alone=alone) as txn:
+                still = (t for i in chosen if (t := txn.get(i)) and is_actionable(txn, t, self.actor))
+                best = next(still, None) or next((t for t in actionable(txn, self.actor) if t.id not in but), None)
+                if best:
+                    change = rules.claim(txn, self.actor, best, None, self._now(), ttl=ttl, anew=True)
+                    return self._apply("claim", txn, change)
+                if txn.alone:  # nothing was passed over because others are about to change it
+                    raise rules.nothing_to_claim(txn, self.actor)
+        raise AssertionError
 
     def complete(self, name: str, *, result: str = "", products: Sequence[str] = ()) -> Changed:
         """Complete a task, when it keeps what it promised. `products` are promised and verified now."""
@@ -169,7 +173,7 @@ class Board:
 
     def release(self, name: str, *, reason: str = "", failed: bool = False) -> Changed:
         """Give a claimed task back."""
-        return self._change(rules.release, name, reason=reason, failed=failed)
+        return self._change(rules.release, name, beside=True, reason=reason, failed=failed)
 
     def release_session(
         self, session: str, *, reason: str = "", failed: bool = False, agents: bool = False
@@ -189,7 +193,7 @@ class Board:
 
         but: tokens that somebody else looks after.
         """
-        with self.store.write() as txn:
+        with self.store.write(alone=False) as txn:
             renewed, lost = rules.beat(txn, self.actor, known, ttl, but)
             for claim in renewed:
                 txn.record(claim)
@@ -197,7 +201,7 @@ class Board:
 
     def leave(self, *, ttl: float) -> None:
         """Let the leases of all that this session holds run out after so many minutes: its process ends now."""
-        with self.store.write() as txn:
+        with self.store.write(alone=False) as txn:
             for claim in rules.leave(txn, self.actor, ttl):
                 txn.record(claim)
 
@@ -210,7 +214,7 @@ class Board:
 
     def heartbeat(self, name: str, *, ttl: float | None = None) -> Changed:
         """Renew the lease of a claim."""
-        return self._change(rules.heartbeat, name, ttl=ttl)
+        return self._change(rules.heartbeat, name, beside=True, ttl=ttl)
 
     # Persons
 
@@ -358,10 +362,12 @@ class Board:
     def _now(self) -> str:
         return timestamp(self._clock())
 
-    def _change(self, rule: Callable[..., Change], name: str, **given: Any) -> Changed:
-        """Let a rule change one task."""
-        with self.store.write() as txn:
+    def _change(self, rule: Callable[..., Change], name: str, *, beside: bool = False, **given: Any) -> Changed:
+        """Let a rule change one task. beside: it changes who holds that task, and nothing that others rest on."""
+        alone = not beside or bool(self.store.settings.claims_per_session)
+        with self.store.write(alone=alone) as txn:
             task, epoch = rules.locate(txn, name)
+            task = txn.lock(task.id) or task
             rules.require_current(txn, task, epoch)
             return self._apply(rule.__name__, txn, rule(txn, self.actor, task, epoch, self._now(), **given))
 

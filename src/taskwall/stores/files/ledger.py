@@ -64,7 +64,7 @@ class Ledger:
     def get(self, task_id: str) -> Claim | None:
         """The latest claim on a task, its lease judged now."""
         entry = self._entry(task_id)
-        claim = _claim(task_id, entry.get("claim"))
+        claim = claim_of(task_id, entry.get("claim"))
         return claim and self._judged(claim, entry.get("lease"), entry.get("taken"))
 
     def known(self) -> set[str]:
@@ -102,7 +102,7 @@ class Ledger:
         for task_id in dict.fromkeys([*claims, *booked]):
             entry = dict(self._entry(task_id))
             if claim := claims.get(task_id):
-                known = _claim(task_id, entry.get("claim"))
+                known = claim_of(task_id, entry.get("claim"))
                 if known is None or known.epoch != claim.epoch:
                     entry["taken"] = {"at": self._monotonic(), "boot": boot_id()}
                 entry["claim"] = {name: getattr(claim, name) for name in STORED}
@@ -162,7 +162,7 @@ def _entry(text: str | None) -> dict[str, Any]:
         return {}
 
 
-def _claim(task_id: str, stored: Any) -> Claim | None:
+def claim_of(task_id: str, stored: Any) -> Claim | None:
     """The claim in an entry. The file may be damaged, or come with a hostile repository: its types are checked."""
     stored = {"process": ""} | stored if isinstance(stored, dict) else {}
     if not stored.keys() >= set(STORED) or stored["task"] != task_id:

@@ -90,8 +90,10 @@ class FileStore:
                 f"the board {self.path} cannot be read: {_told(error)}", next="see that this process may read it"
             ) from None
 
+    choose = read
+
     @contextmanager
-    def write(self) -> Iterator[Txn]:
+    def write(self, *, alone: bool = True) -> Iterator[Txn]:  # noqa: ARG002 - whoever has the lock is
         """A transaction under the board's lock. Raises Locked, Unwritable, Invalid."""
         with ExitStack() as stack:
             try:
