@@ -19,10 +19,16 @@ import pytest
 
 psycopg = pytest.importorskip("psycopg", reason="the extra `postgres` is not installed")
 
+from taskwall.core.state import is_waiting  # noqa: E402
+from taskwall.core.view import View  # noqa: E402
 from taskwall.stores.postgres import schema  # noqa: E402
-from taskwall.stores.postgres.database import Address, Database  # noqa: E402
+from taskwall.stores.postgres.database import READ, Address, Database  # noqa: E402
+from taskwall.stores.postgres.rows import edges_of, row_of, task_from  # noqa: E402
 from taskwall.stores.postgres.store import PostgresStore  # noqa: E402
 
+LONG = bool(os.environ.get("TASKWALL_LONG"))
+"""Whether proofs run for as long as they say, which CI has no time for: `make prove` does."""
+at_length = pytest.mark.skipif(not LONG, reason="takes minutes: TASKWALL_LONG=1")
 GIVEN = os.environ.get("TASKWALL_TEST_POSTGRES", "")
 
 
@@ -134,3 +140,28 @@ def open_postgres(clock=None, settings=None, *, database: Database | None = None
     store = PostgresStore(database or shared_database(), settings, name=name or f"board{next(COUNT)}", **now)
     store.make()
     return store
+
+
+def drift(store: PostgresStore) -> list[str]:
+    """Where what the database keeps beside the tasks' own texts is not what follows from those."""
+    columns = "id, body, origin, archived, waits, behind, open, done, held, priority, created, sort, subject, key, parent"
+    with store.database.session(READ) as session:
+        found = session.rows(f"SELECT {columns} FROM taskwall.tasks WHERE board = %s", store.number)
+        edges = session.rows("SELECT blocker, task, wild FROM taskwall.edges WHERE board = %s", store.number)
+        query = "SELECT tasks, unfinished FROM taskwall.boards WHERE id = %s"
+        counts = session.rows(query, store.number)[0]
+    rows = [dict(zip(columns.split(", "), row, strict=True)) for row in found]
+    tasks = {row["id"]: task_from(row["id"], row["body"], row["origin"]) for row in rows}
+    archived = {row["id"]: tasks[row["id"]] for row in rows if row["archived"]}
+    view = View([task for i, task in tasks.items() if i not in archived], {}, store.settings, archived)
+    wanted = {edge for task in tasks.values() for edge in edges_of(task)}
+    wrong = [f"edges {sorted(wanted ^ {*edges})}"] if wanted != {*edges} else []
+    right = (len(tasks) - len(archived), sum(not task.closed for task in tasks.values()))
+    wrong += [f"{counts} counted, there are {right}"] if counts != right else []
+    for row in rows:
+        task = tasks[row["id"]]
+        follows = row_of(task)
+        if row["open"]:
+            follows |= {"waits": is_waiting(view, task), "behind": -view.rank(task.id)}
+        wrong += [f"{task.id}.{name}: {row[name]}, not {value}" for name, value in follows.items() if row[name] != value]
+    return wrong

@@ -40,7 +40,7 @@ class PostgresView(View):
         self, session: Session, board: int, settings: Settings, now: Callable[[], str], *, locking: bool = False
     ) -> None:
         self.settings, self.session, self.locking = settings, session, locking
-        self.board, self._now = board, now
+        self.board, self.now = board, now
         self._known: dict[str, Kept | None] = {}
         self._edges: dict[str, list[str]] = {}  # by id: its dependents
         self._below: dict[str, list[str]] = {}  # by id: its children
@@ -100,7 +100,7 @@ class PostgresView(View):
 
     def _fetch(self, where: str, *values: object, order: str = "", most: int | None = None, lock: str = "") -> list[Task]:
         """The tasks of these rows. A task that is known already is as it was, unless it is locked only now."""
-        query = f"SELECT {COLUMNS.format(now=self._now())} FROM taskwall.tasks WHERE {where.format(board=self.board)}"
+        query = f"SELECT {COLUMNS.format(now=self.now())} FROM taskwall.tasks WHERE {where.format(board=self.board)}"
         query += (f" ORDER BY {order}" if order else "") + (f" LIMIT {most}" if most else "") + f" {lock}"
         found = []
         for row in self.session.rows(query, *values):
@@ -209,15 +209,25 @@ class PostgresView(View):
         return kept.rank if kept and not kept.task.closed else 0
 
     @cached_property
-    def _has_wild(self) -> bool:
+    def has_wild(self) -> bool:
+        """Whether any edge is named by its blocker only."""
         query = "SELECT EXISTS (SELECT FROM taskwall.edges WHERE board = %s AND wild)"
         return bool(self.session.rows(query, self.board)[0][0])
+
+    @cached_property
+    def ringed(self) -> bool:
+        """Whether open tasks wait for each other, which no verb brings about."""
+        return bool(self.session.rows("SELECT ringed FROM taskwall.boards WHERE id = %s", self.board)[0][0])
 
     def blockers(self, task: Task) -> tuple[str, ...]:
         """The ids it waits for, known or not, without its children."""
         own = tuple(dict.fromkeys(task.blocked_by))
-        if self._has_wild:
-            query = "SELECT blocker FROM taskwall.edges WHERE board = %s AND task = %s AND wild"
+        if self.has_wild:
+            query = (
+                "SELECT e.blocker FROM taskwall.edges e "
+                "JOIN taskwall.tasks b ON b.board = e.board AND b.id = e.blocker AND NOT b.archived "
+                "WHERE e.board = %s AND e.task = %s AND e.wild"
+            )
             wild = [blocker for (blocker,) in self.session.rows(query, self.board, task.id)]
             own = tuple(dict.fromkeys([*own, *sorted(wild, key=natural)]))
         self.load(own)

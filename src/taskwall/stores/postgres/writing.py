@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ...core.graph import longest_chains
+from ...core.graph import longest_chains, rings
 from ...core.model import Task
 from ...core.state import is_waiting
 from ..base import Txn
@@ -53,10 +53,14 @@ def write(session: Session, board: int, txn: Txn, now: str) -> None:
     old = {i: view.get(i) for i in txn.changed}
     moved = [t for i, t in txn.changed.items() if _moves(old[i], t)]
     view.prepare_behind(task.id for task in moved)
-    waits, ranks = _waits(txn, moved, old), _Ranks(txn, moved, old).found
-    _put(session, board, txn, waits, ranks)
-    _write_edges(session, board, moved, old)
+    waits, ranks = _waits(txn, moved, old), _Ranks(txn, moved, old)
+    _put(session, board, txn, waits, ranks.found)
+    wild = _write_edges(session, board, moved, old) or any(t.blocks and (k := view.kept(t.id)) and k.archived for t in moved)
     _count(session, board, txn, old)
+    if wild:
+        _count_waits(session, view)
+    if wild or ranks.many:
+        _count_ranks(session, board)
     for claim in txn.claimed.values():
         before = view.claim(claim.task)
         session.run(
@@ -104,7 +108,8 @@ def _waited(view: PostgresView, task_id: str) -> bool:
     return kept is not None and kept.waits
 
 
-def _write_edges(session: Session, board: int, moved: Iterable[Task], old: dict[str, Task | None]) -> None:
+def _write_edges(session: Session, board: int, moved: Iterable[Task], old: dict[str, Task | None]) -> bool:
+    """Write the edges that changed. Returns whether one of them is named by its blocker only."""
     gone: list[tuple[Any, ...]] = []
     new: list[tuple[Any, ...]] = []
     for task in moved:
@@ -116,6 +121,7 @@ def _write_edges(session: Session, board: int, moved: Iterable[Task], old: dict[
     session.run_all(f"DELETE FROM taskwall.edges WHERE {where}", gone)
     insert = "INSERT INTO taskwall.edges (board, blocker, task, wild) VALUES (%s, %s, %s, %s)"
     session.run_all(f"{insert} ON CONFLICT DO NOTHING", new)
+    return any(edge[-1] for edge in gone + new)
 
 
 def _count(session: Session, board: int, txn: Txn, old: dict[str, Task | None]) -> None:
@@ -147,10 +153,10 @@ def _waits(txn: Txn, moved: list[Task], old: dict[str, Task | None]) -> dict[str
 
 
 class _Ranks:
-    """The ranks that are others than the database knows: `found`, by id.
+    """The ranks that are others than the database knows: `found`, by id. many: too many to mend them one by one.
 
     A task's rank follows from those of the open tasks that wait for it, so a change goes on from a task to what that
-    waits for, as long as ranks change.
+    waits for, as long as ranks change. In a ring that never ends; then, too, all are to be counted.
     """
 
     def __init__(self, txn: Txn, moved: list[Task], old: dict[str, Task | None]) -> None:
@@ -160,9 +166,9 @@ class _Ranks:
         for task in reversed(moved):  # what waits was mostly made later: its rank is known first
             before = old[task.id]
             todo += [task.id, *self._ahead(task), *(self._ahead(before) if before else ())]
-        near = list(dict.fromkeys(todo))
-        if len(moved) > MOST_MENDED or not self._mend([*near]):
-            self.found = self._count_anew(near)
+        self.many = bool(moved) and (
+            self._view.ringed or len(moved) > MOST_MENDED or not self._mend(list(dict.fromkeys(todo)))
+        )
 
     def _ahead(self, task: Task) -> list[str]:
         """The tasks on which this one's end, or its place, has a bearing: its blockers and its children."""
@@ -186,17 +192,23 @@ class _Ranks:
                 return False
         return True
 
-    def _count_anew(self, near: list[str]) -> dict[str, int]:
-        board, session = self._view.board, self._view.session
-        query = "SELECT id, -behind FROM taskwall.tasks WHERE board = %s AND open"
-        known = dict(session.rows(query, board))
-        behind: dict[str, list[str]] = {i: [] for i in known if i not in self._txn.changed}
-        for earlier, later in session.rows(LINKS, board, board):
-            if earlier in behind and later in behind:
-                behind[earlier].append(later)
-        self._view.prepare_behind(near)
-        for task in filter(None, map(self._txn.get, [*near, *self._txn.changed])):
-            if not task.closed and not task.flaw:
-                behind[task.id] = [after.id for after in self._txn.behind(task)]
-        counted = longest_chains(behind)
-        return {i: rank for i, rank in counted.items() if known.get(i) != rank}
+
+def _count_waits(session: Session, view: PostgresView) -> None:
+    """Ask of every open task whether it waits, after what only blockers say of their dependents has changed."""
+    now = PostgresView(session, view.board, view.settings, view.now)
+    ids, waits = zip(*((task.id, is_waiting(now, task)) for task in now.by_age()), strict=True)
+    statement = "UPDATE taskwall.tasks t SET waits = n.waits FROM unnest(%s::text[], %s::boolean[]) n (id, waits)"
+    session.run(f"{statement} WHERE t.board = %s AND t.id = n.id AND t.waits <> n.waits", [*ids], [*waits], view.board)
+
+
+def _count_ranks(session: Session, board: int) -> None:
+    """Count all ranks anew, as the database has the tasks by now."""
+    known = dict(session.rows("SELECT id, -behind FROM taskwall.tasks WHERE board = %s AND open", board))
+    behind: dict[str, list[str]] = {i: [] for i in known}
+    for earlier, later in session.rows(LINKS, board, board):
+        behind[earlier].append(later)
+    counted = {i: rank for i, rank in longest_chains(behind).items() if known[i] != rank}
+    statement = "UPDATE taskwall.tasks t SET behind = -n.rank FROM unnest(%s::text[], %s::integer[]) n (id, rank)"
+    session.run(f"{statement} WHERE t.board = %s AND t.id = n.id", [*counted], [*counted.values()], board)
+    ringed = next(rings(behind, behind.__getitem__), None) is not None
+    session.run("UPDATE taskwall.boards SET ringed = %s WHERE id = %s AND ringed <> %s", ringed, board, ringed)

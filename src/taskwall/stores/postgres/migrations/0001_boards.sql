@@ -9,6 +9,7 @@ CREATE TABLE taskwall.boards (
   moved text NOT NULL DEFAULT '',                -- where the board lies now; then nothing is written here any more
   tasks bigint NOT NULL DEFAULT 0,               -- those that are not archived
   unfinished bigint NOT NULL DEFAULT 0,
+  ringed boolean NOT NULL DEFAULT false,         -- open tasks wait for each other: ranks are not mended one by one
   tidied timestamptz                             -- when tasks were archived
 );
 
@@ -43,7 +44,7 @@ CREATE INDEX by_age ON taskwall.tasks (board, created, sort, id) WHERE NOT archi
 CREATE INDEX in_progress ON taskwall.tasks (board, session) WHERE held;
 CREATE INDEX by_parent ON taskwall.tasks (board, parent) WHERE parent IS NOT NULL;
 CREATE INDEX by_subject ON taskwall.tasks (board, "left"(subject, 64));
-CREATE UNIQUE INDEX by_key ON taskwall.tasks (board, key) WHERE key IS NOT NULL AND NOT archived;
+CREATE INDEX by_key ON taskwall.tasks (board, key) WHERE key IS NOT NULL AND NOT archived;
 
 CREATE TABLE taskwall.edges (
   board integer NOT NULL REFERENCES taskwall.boards ON DELETE CASCADE,
