@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
 def _place(command: Command, args: Namespace) -> int:
     location = located(args)
+    if command.name == "init" and args.git:
+        config.require_files(location)
     made = command.name == "init" and config.make_board(location)
     actor = config.find_actor(args.actor, os.environ)
     clients = _clients(location) if made else ()
-    exists = location.exists or made
+    exists = config.is_there(location)
     answer = Place(location.path, location.why, exists, made, actor.name, actor.session, clients)
     if command.name == "init" and args.git:
         from .tending import with_git
@@ -45,7 +47,7 @@ def _clients(location: Location) -> tuple[str, ...]:
 def _selftest(_: Command, args: Namespace) -> int:
     from ... import selftest
 
-    answer = selftest.run(located(args).path)
+    answer = selftest.run(config.require_files(located(args)))
     print_answer(answer, args)
     return answer.exit
 

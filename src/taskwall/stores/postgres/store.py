@@ -1,8 +1,8 @@
 """A board in PostgreSQL, shared by the agents of many machines.
 
 Two kinds of transactions write. Whoever changes what waits for what, or what is finished, holds the board's advisory
-lock alone: no two of them close a cycle together, and each says exactly what it unblocked. Whoever only claims, beats or
-gives back a task shares that lock and locks the task's row, so that these go on side by side.
+lock alone: no two of them close a cycle together, and each says exactly what it unblocked. Whoever only claims, beats
+or gives back a task shares that lock and locks the task's row, so that these go on side by side.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 import psycopg
 
-from ...core.errors import Invalid, ReadOnly
+from ...core.errors import Invalid
 from ...core.model import Settings
-from ..base import Txn, Watch
+from ..base import Txn, Watch, require_here
 from ..files.patch import encode
 from .database import READ, WRITE, Database, Session
 from .schema import require_tables
@@ -44,6 +44,7 @@ class PostgresStore:
         now: Callable[[], str] = lambda: SERVER_CLOCK,
     ) -> None:
         self.database, self.name = database, name or database.address.board
+        self.address = database.address.of(self.name)
         self.settings = settings or Settings()
         self.notices: list[str] = []
         self._now = now
@@ -63,10 +64,23 @@ class PostgresStore:
             self._number = found[0][0]
         return self._number
 
+    def exists(self) -> bool:
+        """Whether the database has this board. Raises Unreadable without tables."""
+        with self.database.session(READ) as session:
+            require_tables(session)
+            return bool(session.rows("SELECT 1 FROM taskwall.boards WHERE name = %s", self.name))
+
+    def settings_text(self) -> str:
+        """What a `board.toml` would say. Raises Invalid when there is no such board, Unreadable without tables."""
+        with self.database.session(READ) as session:
+            return str(session.rows("SELECT settings FROM taskwall.boards WHERE id = %s", self.number)[0][0])
+
     def make(self) -> bool:
-        """Make the board; False when it was there."""
+        """Make the board; False when it was there. Raises Unreadable without tables."""
         with self.database.session(WRITE) as session:
             require_tables(session)
+            if session.rows("SELECT 1 FROM taskwall.boards WHERE name = %s", self.name):
+                return False
             query = "INSERT INTO taskwall.boards (name) VALUES (%s) ON CONFLICT (name) DO NOTHING"
             return session.run(query, self.name) > 0
 
@@ -91,7 +105,7 @@ class PostgresStore:
         try:
             assert session.first
             transaction, moved = session.first
-            _require_here(moved)
+            require_here(moved)
             view = PostgresView(session, number, self.settings, self._now, locking=not alone)
             txn = Txn(view, alone=alone)
             yield txn
@@ -156,11 +170,6 @@ class PostgresStore:
 
 
 MAKE = "make it with `taskwall init`, or by adding a task (create_task), or name another: --board URL"
-
-
-def _require_here(moved: str) -> None:
-    if moved:
-        raise ReadOnly(f"this board was moved to {moved}; here it is only read", next=f"work there: --board {moved}")
 
 
 class _Ear:
