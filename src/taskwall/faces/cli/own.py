@@ -192,6 +192,22 @@ def _export(command: Command, args: Namespace) -> int:
     return answer.exit
 
 
+def _db(command: Command, args: Namespace) -> int:
+    from .databases import db
+
+    answer = db(located(args), **command.values(args))
+    print_answer(answer, args)
+    return answer.exit
+
+
+def _move(command: Command, args: Namespace) -> int:
+    from .databases import move
+
+    answer = move(located(args), actor=args.actor, **command.values(args))
+    print_answer(answer, args)
+    return answer.exit
+
+
 def _completion(_: Command, args: Namespace) -> int:
     import shtab
 
@@ -221,6 +237,8 @@ OWN: dict[str, Callable[[Command, Namespace], int]] = {
     "web": _web,
     "watch": _watch,
     "tui": _tui,
+    "db": _db,
+    "move": _move,
     "mcp": _mcp,
     "prime": _prime,
     "hook": _hook,

@@ -18,9 +18,11 @@ from ...core.errors import Invalid
 from ...core.model import Settings
 from ..base import Txn, Watch, require_here
 from ..files.patch import encode
+from ..whole import Whole
 from .database import READ, WRITE, Database, Session
 from .schema import require_tables
 from .view import PostgresView
+from .whole import read_whole, write_whole
 from .writing import write
 
 LOCKS = 0x7477
@@ -75,6 +77,11 @@ class PostgresStore:
         with self.database.session(READ) as session:
             return str(session.rows("SELECT settings FROM taskwall.boards WHERE id = %s", self.number)[0][0])
 
+    def set_settings(self, text: str) -> None:
+        """Replace what a `board.toml` would say. Others see it when they open the board."""
+        with self.database.session(WRITE) as session:
+            session.run("UPDATE taskwall.boards SET settings = %s WHERE id = %s", text, self.number)
+
     def make(self) -> bool:
         """Make the board; False when it was there. Raises Unreadable without tables."""
         with self.database.session(WRITE) as session:
@@ -97,11 +104,7 @@ class PostgresStore:
     @contextmanager
     def write(self, *, alone: bool = True) -> Iterator[Txn]:
         """A transaction. Raises Locked, Unwritable, ReadOnly, Invalid, and Outdated when the server gave it up."""
-        number = self.number
-        lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
-        # Asked after the lock is ours: a board may be moved away while we wait.
-        about = f"SELECT pg_current_xact_id()::text, moved FROM taskwall.boards WHERE id = {number}"
-        session = self.database.begin(f"{WRITE}; SELECT {lock}({LOCKS}, {number}); {about}")
+        session, number = self.database.begin(self._locked(alone=alone)), self.number
         try:
             assert session.first
             transaction, moved = session.first
@@ -117,6 +120,12 @@ class PostgresStore:
             session.commit(transaction)
         finally:
             session.close()
+
+    def _locked(self, *, alone: bool) -> str:
+        lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
+        # Asked after the lock is ours: a board may be moved away while we wait.
+        about = f"SELECT pg_current_xact_id()::text, moved FROM taskwall.boards WHERE id = {self.number}"
+        return f"{WRITE}; SELECT {lock}({LOCKS}, {self.number}); {about}"
 
     def _log(self, session: Session, events: list[dict[str, Any]]) -> None:
         query = "INSERT INTO taskwall.events (board, at, task, event) VALUES (%s, %s, %s, %s)"
@@ -163,6 +172,33 @@ class PostgresStore:
     def watch(self) -> Watch:
         """Notices changes from now on: the database tells of them."""
         return Watch(_Ear(self.database, self._channel))
+
+    # The whole of it
+
+    def read_whole(self) -> Whole:
+        """All of the board at one moment."""
+        with self.database.session(READ) as session:
+            return read_whole(session, self.number, self._now())
+
+    @contextmanager
+    def taking_in(self, whole: Whole) -> Iterator[Whole]:
+        """Take a board in: what was kept of it, which counts when the block ends without an exception.
+
+        Raises Invalid unless there is nothing here, or the board was moved away.
+        """
+        with self.database.session(self._locked(alone=True)) as session:
+            write_whole(session, self.number, whole, self._now())
+            yield read_whole(session, self.number, self._now())
+
+    @contextmanager
+    def giving_away(self, target: str) -> Iterator[Whole]:
+        """All of the board, which is only read here when the block has ended without an exception."""
+        with self.database.session(self._locked(alone=True)) as session:
+            assert session.first
+            if session.first[1] != target:  # a move there that was broken off can be made again
+                require_here(session.first[1])
+            yield read_whole(session, self.number, self._now())
+            session.run("UPDATE taskwall.boards SET moved = %s WHERE id = %s", target, self.number)
 
     @property
     def _channel(self) -> str:
