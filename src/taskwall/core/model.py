@@ -161,6 +161,7 @@ class Settings(Record):
     claims_per_session: int = 0
     archive_days: float = 0
     check_minutes: float = 30
+    moved: str = ""  # where the board lies now; nothing is written here any more
 
     def is_person(self, name: str | None) -> bool:
         """Whether this actor is a person; every other actor is an agent."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from ..core.errors import Unreadable
+from ..core.errors import ReadOnly, Unreadable
 from ..core.view import Overlay
 
 TYPE_CHECKING = False
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     class Store(Protocol):
         """How the tasks of one board are kept."""
 
+        address: str  # what `--board` takes, empty where only memory holds the board; it may hold a password
         settings: Settings
         notices: list[str]  # what recovery found that a person should know
 
@@ -89,6 +90,12 @@ class Watch:
 
 SHORTEST_PAUSE = 0.1
 """Seconds between two looks at a small board."""
+
+
+def require_here(moved: str) -> None:
+    """Let nobody write on a board that was moved elsewhere. Raises ReadOnly."""
+    if moved:
+        raise ReadOnly(f"this board was moved to {moved}; here it is only read", next=f"work there: --board {moved}")
 
 
 class Outdated(Unreadable):

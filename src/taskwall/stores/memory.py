@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class MemoryStore:
     """Keeps tasks for as long as the process lives. `monotonic`: seconds, by which leases lapse."""
 
+    address = ""
+
     def __init__(
         self,
         tasks: Iterable[Task] = (),

@@ -71,16 +71,16 @@ class Clerks:
 
 
 class Wall:
-    """The application on one board. writable: whether it may change anything."""
+    """The application on one board. local: where its runs are logged. writable: whether it may change anything."""
 
-    def __init__(self, open_board: Callable[[], Board], path: str, *, writable: bool) -> None:
+    def __init__(self, open_board: Callable[[], Board], path: str, local: str, *, writable: bool) -> None:
         board = open_board()
         person = board.store.settings.is_person(board.actor.name)
         about = {"board": path, "actor": board.actor.name, "person": person, "writable": writable}
         self._live = Live(open_board, about)
         # Apart, so that a write that waits for the lock, or for what it verifies, does not keep a read.
         self._reads, self._writes = Clerks(open_board, READERS), Clerks(open_board, WRITERS)
-        self._runs, self._writable = os.path.join(path, ".local", "runs"), writable
+        self._runs, self._writable = os.path.join(local, "runs"), writable
 
     def app(self, token: str, *, remote: bool = False, name: str = "") -> Guard:
         """The guarded ASGI application."""

@@ -51,7 +51,7 @@ def serve(
     from .app import Wall
 
     who = config.find_actor(actor or "user", {})
-    wall = Wall(lambda: config.open_board(location, who), location.path, writable=not read_only)
+    wall = Wall(lambda: config.open_board(location, who), location.path, location.local, writable=not read_only)
     bound = _bind(remote or LOOPBACK, port)
     number = bound.getsockname()[1]
     token = secrets.token_urlsafe(24)

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from ...core.errors import Invalid, Locked, Unreadable, Unwritable
 from ...core.model import Settings
 from ...core.view import Overlay
-from ..base import Txn, Watch
+from ..base import Txn, Watch, require_here
 from .archive import Archive
 from .disk import DISK, Changed, NotPlain, Sure, Unsettled, Write, write_all
 from .folder import Folder, promised
@@ -62,7 +62,7 @@ class FileStore:
         disk: Disk = DISK,
         index_from: int | None = INDEX_FROM,
     ) -> None:
-        self.path = path
+        self.path = self.address = path
         self.settings = settings or Settings()
         self.notices: list[str] = []
         self._monotonic, self._disk = monotonic, disk
@@ -94,7 +94,8 @@ class FileStore:
 
     @contextmanager
     def write(self, *, alone: bool = True) -> Iterator[Txn]:  # noqa: ARG002 - whoever has the lock is
-        """A transaction under the board's lock. Raises Locked, Unwritable, Invalid."""
+        """A transaction under the board's lock. Raises Locked, Unwritable, ReadOnly, Invalid."""
+        require_here(self.settings.moved)
         with ExitStack() as stack:
             try:
                 self._settle_in()

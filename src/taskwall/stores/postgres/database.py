@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock
-from typing import Any, LiteralString, Self, cast
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from typing import Any, Self, cast
 
 import psycopg
 from psycopg import errors
@@ -16,8 +16,8 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from ...core.errors import Invalid, Locked, Refused, Unreadable, Unwritable
 from ..base import Outdated
+from .address import HOW, Address
 
-SCHEMES = ("postgresql", "postgres")
 PATIENCE = 15.0
 """Seconds to wait for a server that does not answer: a restart takes less."""
 LOCK_SECONDS = 10
@@ -33,36 +33,10 @@ PASSING = ("starting up", "shutting down", "recovery", "too many", "remaining co
 """What a server says that will soon let us in; any other refusal of its is final."""
 
 
-class Address:
-    """Where a board lies: `postgresql://…/database?board=NAME`, of which everything but `board` is for libpq.
-
-    text: as it was given. shown: without password, for people and logs. Raises Invalid.
-    """
-
-    def __init__(self, text: str) -> None:
-        try:
-            parts = urlsplit(text)
-            given = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-        except ValueError as error:
-            raise Invalid(f"the address of the board is not a URL: {error}", next=HOW) from None
-        self.text = text
-        self.board = dict(given).get("board", "") or "main"
-        others = [(key, value) for key, value in given if key != "board"]
-        self.conninfo = urlunsplit(parts._replace(query=urlencode(others, quote_via=quote)))
-        host = parts.netloc.rpartition("@")[2]
-        user = parts.username or ""
-        kept = [(key, value) for key, value in others if key in ("host", "port", "service")]
-        query = urlencode([*kept, ("board", self.board)], quote_via=quote)
-        self.shown = urlunsplit(parts._replace(netloc=f"{user}@{host}" if user else host, query=query))
-
-    def without_secrets(self, text: object) -> str:
-        """What somebody else said of it, on one line, for people."""
-        told = " ".join(str(text).split())
-        password = urlsplit(self.text).password or dict(parse_qsl(urlsplit(self.text).query)).get("password")
-        return told.replace(password, "***") if password else told
-
-
-HOW = "give it as postgresql://USER@HOST/DATABASE?board=NAME"
+@functools.cache
+def shared(url: str) -> Database:
+    """The one database at this address, whose connections all boards of this process share."""
+    return Database(Address(url), application=f"taskwall {os.getpid()}")
 
 
 class Database:
@@ -109,7 +83,7 @@ class Database:
     def listen(self, channel: str) -> psycopg.Connection:
         """A connection of its own that hears of a channel. Raises psycopg.Error."""
         connection = self._connect()
-        connection.execute(cast("LiteralString", f"LISTEN {channel}"))
+        connection.execute(f"LISTEN {channel}")
         return connection
 
     def give_back(self, connection: psycopg.Connection) -> None:
@@ -198,7 +172,7 @@ class Session:
     def script(self, statements: str) -> tuple[Any, ...] | None:
         """Run statements that take no parameters, in one exchange. Returns the first row of the last."""
         with self._told():
-            cursor = self._connection.execute(cast("LiteralString", statements), prepare=False)
+            cursor = self._connection.execute(statements, prepare=False)
             while cursor.nextset():
                 pass
             return cursor.fetchone() if cursor.description else None
@@ -206,18 +180,18 @@ class Session:
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """What the server answers. Raises Outdated when the transaction was lost, and nothing was kept of it."""
         with self._told():
-            return self._connection.execute(cast("LiteralString", query), values).fetchall()
+            return self._connection.execute(query, values).fetchall()
 
     def run(self, statement: str, *values: object) -> int:
         """Execute one statement. Returns how many rows it changed."""
         with self._told():
-            return self._connection.execute(cast("LiteralString", statement), values).rowcount
+            return self._connection.execute(statement, values).rowcount
 
-    def run_all(self, statement: str, values: list[tuple[Any, ...]]) -> None:
+    def run_all(self, statement: str, values: Sequence[tuple[Any, ...] | dict[str, Any]]) -> None:
         """Execute one statement for each of these, in few exchanges."""
         if values:
             with self._told(), self._connection.cursor() as cursor:
-                cursor.executemany(cast("LiteralString", statement), values)
+                cursor.executemany(statement, values)
 
     @contextmanager
     def together(self) -> Iterator[None]:

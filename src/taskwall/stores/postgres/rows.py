@@ -1,4 +1,4 @@
-"""Tasks and claims as rows. The body of a task is the text of a task file of ours; other columns are derived from it."""
+"""Tasks and claims as rows. The body of a task is the text of a task file of ours; the others follow from it."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def row_of(task: Task) -> dict[str, Any]:
         "created": plain(task.created_at or ""),
         "sort": sortable(task.id).replace("\0", "\1"),
         "subject": plain(task.subject),
-        "key": plain(task.key),
-        "parent": plain(task.parent),
+        "key": task.key and plain(task.key),
+        "parent": task.parent and plain(task.parent),
     }
 
 
-def plain(text: str | None) -> str | None:
+def plain(text: str) -> str:
     """Text that PostgreSQL takes in a column that something is looked for by; the body keeps it as it is."""
-    return text and text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
 def edges_of(task: Task) -> set[tuple[str, str, bool]]:

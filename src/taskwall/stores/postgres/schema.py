@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib import resources
 
 from ...core.errors import Invalid, Unreadable
@@ -40,6 +41,20 @@ def migrations() -> list[Migration]:
 def latest() -> int:
     """The newest state of the tables that this program knows."""
     return migrations()[-1].number
+
+
+def role_script(name: str) -> str:
+    """SQL that makes two roles: one that works on boards, and one, `NAME_read`, that only looks."""
+    from psycopg import sql
+
+    def quoted(text: str, kind: Callable[[str], sql.Composable]) -> str:
+        return kind(text).as_string(None)
+
+    script = (resources.files(__package__) / "roles.sql").read_text(encoding="utf-8")
+    for mark, role in (("role", name), ("looker", f"{name}_read")):
+        script = script.replace(f"{{{mark}_text}}", quoted(role, sql.Literal))
+        script = script.replace(f"{{{mark}}}", quoted(role, sql.Identifier))
+    return script
 
 
 def state(session: Session) -> tuple[int, int]:

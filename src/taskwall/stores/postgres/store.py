@@ -1,8 +1,8 @@
 """A board in PostgreSQL, shared by the agents of many machines.
 
 Two kinds of transactions write. Whoever changes what waits for what, or what is finished, holds the board's advisory
-lock alone: no two of them close a cycle together, and each says exactly what it unblocked. Whoever only claims, beats or
-gives back a task shares that lock and locks the task's row, so that these go on side by side.
+lock alone: no two of them close a cycle together, and each says exactly what it unblocked. Whoever only claims, beats
+or gives back a task shares that lock and locks the task's row, so that these go on side by side.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from typing import Any
 
 import psycopg
 
-from ...core.errors import Invalid, ReadOnly
+from ...core.errors import Invalid
 from ...core.model import Settings
-from ..base import Txn, Watch
+from ..base import Txn, Watch, require_here
 from ..files.patch import encode
+from ..whole import Whole
 from .database import READ, WRITE, Database, Session
 from .schema import require_tables
 from .view import PostgresView
+from .whole import read_whole, write_whole
 from .writing import write
 
 LOCKS = 0x7477
@@ -44,6 +46,7 @@ class PostgresStore:
         now: Callable[[], str] = lambda: SERVER_CLOCK,
     ) -> None:
         self.database, self.name = database, name or database.address.board
+        self.address = database.address.of(self.name)
         self.settings = settings or Settings()
         self.notices: list[str] = []
         self._now = now
@@ -63,10 +66,28 @@ class PostgresStore:
             self._number = found[0][0]
         return self._number
 
+    def exists(self) -> bool:
+        """Whether the database has this board. Raises Unreadable without tables."""
+        with self.database.session(READ) as session:
+            require_tables(session)
+            return bool(session.rows("SELECT 1 FROM taskwall.boards WHERE name = %s", self.name))
+
+    def settings_text(self) -> str:
+        """What a `board.toml` would say. Raises Invalid when there is no such board, Unreadable without tables."""
+        with self.database.session(READ) as session:
+            return str(session.rows("SELECT settings FROM taskwall.boards WHERE id = %s", self.number)[0][0])
+
+    def set_settings(self, text: str) -> None:
+        """Replace what a `board.toml` would say. Others see it when they open the board."""
+        with self.database.session(WRITE) as session:
+            session.run("UPDATE taskwall.boards SET settings = %s WHERE id = %s", text, self.number)
+
     def make(self) -> bool:
-        """Make the board; False when it was there."""
+        """Make the board; False when it was there. Raises Unreadable without tables."""
         with self.database.session(WRITE) as session:
             require_tables(session)
+            if session.rows("SELECT 1 FROM taskwall.boards WHERE name = %s", self.name):
+                return False
             query = "INSERT INTO taskwall.boards (name) VALUES (%s) ON CONFLICT (name) DO NOTHING"
             return session.run(query, self.name) > 0
 
@@ -83,15 +104,11 @@ class PostgresStore:
     @contextmanager
     def write(self, *, alone: bool = True) -> Iterator[Txn]:
         """A transaction. Raises Locked, Unwritable, ReadOnly, Invalid, and Outdated when the server gave it up."""
-        number = self.number
-        lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
-        # Asked after the lock is ours: a board may be moved away while we wait.
-        about = f"SELECT pg_current_xact_id()::text, moved FROM taskwall.boards WHERE id = {number}"
-        session = self.database.begin(f"{WRITE}; SELECT {lock}({LOCKS}, {number}); {about}")
+        session, number = self.database.begin(self._locked(alone=alone)), self.number
         try:
             assert session.first
             transaction, moved = session.first
-            _require_here(moved)
+            require_here(moved)
             view = PostgresView(session, number, self.settings, self._now, locking=not alone)
             txn = Txn(view, alone=alone)
             yield txn
@@ -103,6 +120,12 @@ class PostgresStore:
             session.commit(transaction)
         finally:
             session.close()
+
+    def _locked(self, *, alone: bool) -> str:
+        lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
+        # Asked after the lock is ours: a board may be moved away while we wait.
+        about = f"SELECT pg_current_xact_id()::text, moved FROM taskwall.boards WHERE id = {self.number}"
+        return f"{WRITE}; SELECT {lock}({LOCKS}, {self.number}); {about}"
 
     def _log(self, session: Session, events: list[dict[str, Any]]) -> None:
         query = "INSERT INTO taskwall.events (board, at, task, event) VALUES (%s, %s, %s, %s)"
@@ -150,17 +173,39 @@ class PostgresStore:
         """Notices changes from now on: the database tells of them."""
         return Watch(_Ear(self.database, self._channel))
 
+    # The whole of it
+
+    def read_whole(self) -> Whole:
+        """All of the board at one moment."""
+        with self.database.session(READ) as session:
+            return read_whole(session, self.number, self._now())
+
+    @contextmanager
+    def taking_in(self, whole: Whole) -> Iterator[Whole]:
+        """Take a board in: what was kept of it, which counts when the block ends without an exception.
+
+        Raises Invalid unless there is nothing here, or the board was moved away.
+        """
+        with self.database.session(self._locked(alone=True)) as session:
+            write_whole(session, self.number, whole, self._now())
+            yield read_whole(session, self.number, self._now())
+
+    @contextmanager
+    def giving_away(self, target: str) -> Iterator[Whole]:
+        """All of the board, which is only read here when the block has ended without an exception."""
+        with self.database.session(self._locked(alone=True)) as session:
+            assert session.first
+            if session.first[1] != target:  # a move there that was broken off can be made again
+                require_here(session.first[1])
+            yield read_whole(session, self.number, self._now())
+            session.run("UPDATE taskwall.boards SET moved = %s WHERE id = %s", target, self.number)
+
     @property
     def _channel(self) -> str:
         return f"taskwall_{self.number}"
 
 
 MAKE = "make it with `taskwall init`, or by adding a task (create_task), or name another: --board URL"
-
-
-def _require_here(moved: str) -> None:
-    if moved:
-        raise ReadOnly(f"this board was moved to {moved}; here it is only read", next=f"work there: --board {moved}")
 
 
 class _Ear:

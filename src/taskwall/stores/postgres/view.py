@@ -98,7 +98,9 @@ class PostgresView(View):
         for before, after in self.session.rows(query, self.board, [plain(i) for i in ids]) if ids else ():
             known[before].append(after)
 
-    def _fetch(self, where: str, *values: object, order: str = "", most: int | None = None, lock: str = "") -> list[Task]:
+    def _fetch(
+        self, where: str, *values: object, order: str = "", most: int | None = None, lock: str = ""
+    ) -> list[Task]:
         """The tasks of these rows. A task that is known already is as it was, unless it is locked only now."""
         query = f"SELECT {COLUMNS.format(now=self.now())} FROM taskwall.tasks WHERE {where.format(board=self.board)}"
         query += (f" ORDER BY {order}" if order else "") + (f" LIMIT {most}" if most else "") + f" {lock}"
@@ -142,23 +144,23 @@ class PostgresView(View):
     def counts(self, after: Task | None = None) -> tuple[int, int]:
         """How many tasks are open, and how many there are; only the younger ones when one is given."""
         if after is None:
-            query, values = "SELECT unfinished, tasks FROM taskwall.boards WHERE id = %s", (self.board,)
+            rows = self.session.rows("SELECT unfinished, tasks FROM taskwall.boards WHERE id = %s", self.board)
         else:
             row = _placed(after)
             query = (
                 "SELECT count(*) FILTER (WHERE open), count(*) FROM taskwall.tasks "
                 f"WHERE board = %s AND NOT archived AND ({BY_AGE}) > (%s, %s, %s)"
             )
-            values = (self.board, row["created"], row["sort"], row["id"])
-        unfinished, total = self.session.rows(query, *values)[0]
-        return unfinished, total
+            rows = self.session.rows(query, self.board, row["created"], row["sort"], row["id"])
+        return rows[0][0], rows[0][1]
 
     def unblocked(self) -> Iterator[Task]:
         """The open tasks that wait for no other, in the order in which work is offered; those in progress come last.
 
         When locking, a task is locked as it is offered, and one that another transaction has locked is passed over.
         """
-        size, bound, seen = (1 if self.locking else PAGE), (), set[str]()
+        size, seen = (1 if self.locking else PAGE), set[str]()
+        bound: tuple[object, ...] = ()
         while True:
             marks = ", ".join(["%s"] * len(bound))
             where = OFFERED + (f" AND ({ORDER}) > ({marks})" if bound else "")
@@ -256,4 +258,3 @@ class PostgresView(View):
 def _placed(task: Task) -> dict[str, Any]:
     """Where a task stands in every order."""
     return row_of(task) | {"id": task.id}
-

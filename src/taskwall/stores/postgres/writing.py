@@ -74,15 +74,14 @@ def _require_locked(view: PostgresView, txn: Txn) -> None:
     loose = (txn.changed.keys() | txn.claimed.keys()) - view.locked
     moved = [i for i, task in txn.changed.items() if _moves(view.get(i), task)]
     # Beside others, nothing may change that others rest on.
-    assert not loose and not moved, f"changed without the board's lock: {sorted(loose)} {moved}"
+    assert not loose | {*moved}, f"changed without the board's lock: {sorted(loose)} {moved}"
 
 
 def _moves(old: Task | None, new: Task) -> bool:
     """Whether a change of a task may concern others: what waits for what, or whether it is finished."""
-    shape = lambda t: (t.status, t.flaw) if t.closed else ("open", t.flaw)  # noqa: E731
     return (
         old is None
-        or shape(old) != shape(new)
+        or (old.status if old.closed else "open") != (new.status if new.closed else "open")
         or (old.parent, old.blocks) != (new.parent, new.blocks)
         or set(old.blocked_by) != set(new.blocked_by)
     )
@@ -97,10 +96,11 @@ def _put(session: Session, board: int, txn: Txn, waits: dict[str, bool], ranks: 
         for i, task in txn.changed.items()
     ]
     session.run_all(PUT, rows)
+    where = "WHERE board = %s AND id = %s"
     others = [(waits[i], board, i) for i in waits.keys() - txn.changed.keys()]
-    session.run_all("UPDATE taskwall.tasks SET waits = %s WHERE board = %s AND id = %s", others)
-    others = [(-rank, board, i) for i, rank in ranks.items() if i not in txn.changed]
-    session.run_all("UPDATE taskwall.tasks SET behind = %s WHERE board = %s AND id = %s", others)
+    session.run_all(f"UPDATE taskwall.tasks SET waits = %s {where}", others)
+    moved = [(-rank, board, i) for i, rank in ranks.items() if i not in txn.changed]
+    session.run_all(f"UPDATE taskwall.tasks SET behind = %s {where}", moved)
 
 
 def _waited(view: PostgresView, task_id: str) -> bool:
