@@ -144,7 +144,9 @@ def open_postgres(clock=None, settings=None, *, database: Database | None = None
 
 def drift(store: PostgresStore) -> list[str]:
     """Where what the database keeps beside the tasks' own texts is not what follows from those."""
-    columns = "id, body, origin, archived, waits, behind, open, done, held, priority, created, sort, subject, key, parent"
+    columns = (
+        "id, body, origin, archived, waits, behind, open, done, held, priority, created, sort, subject, key, parent"
+    )
     with store.database.session(READ) as session:
         found = session.rows(f"SELECT {columns} FROM taskwall.tasks WHERE board = %s", store.number)
         edges = session.rows("SELECT blocker, task, wild FROM taskwall.edges WHERE board = %s", store.number)
@@ -163,5 +165,7 @@ def drift(store: PostgresStore) -> list[str]:
         follows = row_of(task)
         if row["open"]:
             follows |= {"waits": is_waiting(view, task), "behind": -view.rank(task.id)}
-        wrong += [f"{task.id}.{name}: {row[name]}, not {value}" for name, value in follows.items() if row[name] != value]
+        wrong += [
+            f"{task.id}.{name}: {row[name]}, not {value}" for name, value in follows.items() if row[name] != value
+        ]
     return wrong

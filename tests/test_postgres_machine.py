@@ -15,11 +15,12 @@ from test_machine import ACTORS, RULES, Boards
 
 from taskwall.core.model import Actor, Claim
 from taskwall.core.rules import Edit
-from taskwall.core.state import open_waits
+from taskwall.core.state import is_waiting, open_waits
 from taskwall.stores.files.dialects import read
 from taskwall.stores.files.patch import encode, parse
 from taskwall.stores.postgres import writing
 from taskwall.stores.postgres.database import Address, Database
+from taskwall.stores.postgres.view import PostgresView
 
 FREE = RULES.replace(claims_per_session=0)
 """Then claims go on beside each other, under row locks."""
@@ -68,6 +69,7 @@ class OnPostgres(Boards):
 def answers_of(view):
     """What a view answers to every question that PostgreSQL answers by queries of its own."""
     tasks = sorted(view, key=lambda task: task.id)
+    known = {*ids(tasks)}  # in memory, what only a blocker names is found in the archive too
     return {
         "counts": [view.counts(), *(view.counts(task) for task in tasks)],
         "by age": (ids(view.by_age()), ids(view.by_age(closed=True))),
@@ -76,7 +78,9 @@ def answers_of(view):
         "held": [ids(view.held_by(Actor(*actor))) for actor in ACTORS],
         "subjects": sorted(view.subjects()),
         "ranks": [(t.id, view.rank(t.id)) for t in tasks],
-        "links": [(t.id, view.blockers(t), ids(view.dependents(t.id)), ids(view.children(t.id))) for t in tasks],
+        "blockers": [(t.id, view.blockers(t)) for t in tasks],
+        "dependents": [(t.id, [d.id for d in view.dependents(t.id) if d.id in known]) for t in tasks],
+        "children": [(t.id, ids(view.children(t.id))) for t in tasks],
         "offered": [t.id for t in view.unblocked() if not open_waits(view, t)],
         "keys": [view.by_key(t.key) is not None for t in tasks if t.key],
         "same subject": [sorted(view.by_subject(t.subject)) for t in tasks if len(view.by_subject(t.subject)) < 2],
@@ -137,3 +141,47 @@ def test_ranks_that_are_all_counted_anew_are_the_same(monkeypatch):
 def test_a_board_in_postgres_answers_like_one_in_memory_at_length(machine, most_mended, monkeypatch):
     monkeypatch.setattr(writing, "MOST_MENDED", most_mended)
     play(machine, 150, 50)
+
+
+# The machine finds
+
+
+def parents_that_move_nothing(monkeypatch):
+    moves = writing._moves
+    monkeypatch.setattr(writing, "_moves", lambda old, new: moves(old and old.replace(parent=new.parent), new))
+
+
+def ranks_of_the_changed_alone(monkeypatch):
+    monkeypatch.setattr(writing._Ranks, "_ahead", lambda *_: [])
+
+
+def waits_of_the_changed_alone(monkeypatch):
+    monkeypatch.setattr(writing.Txn, "waiters", lambda *_: [])
+    monkeypatch.setattr(
+        writing, "_waits", lambda txn, moved, _: {t.id: is_waiting(txn, t) for t in moved if not t.closed}
+    )
+
+
+def rings_that_are_forgotten(monkeypatch):
+    monkeypatch.setattr(PostgresView, "ringed", False)
+
+
+def archived_tasks_that_count(monkeypatch):
+    monkeypatch.setattr(writing, "_count", lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("bug", "machine"),
+    [
+        pytest.param(parents_that_move_nothing, OnPostgres, marks=at_length),
+        (ranks_of_the_changed_alone, OnPostgres),
+        (waits_of_the_changed_alone, OnPostgres),
+        (archived_tasks_that_count, OnPostgres),
+        pytest.param(rings_that_are_forgotten, Moved, marks=at_length),
+    ],
+    ids=lambda each: each.__name__,
+)
+def test_a_seeded_bug_is_found(monkeypatch, bug, machine):
+    bug(monkeypatch)
+    with pytest.raises(AssertionError):
+        play(machine, 400, 30, phases=[Phase.generate], **QUICK)

@@ -8,8 +8,9 @@ import re
 from typing import Any
 
 from ...core.errors import Invalid
+from ...core.graph import rings
 from ...core.model import Settings, Task
-from ...core.state import is_waiting
+from ...core.state import is_waiting, waits_for
 from ...core.view import View
 from ..files.folder import SUFFIX
 from ..files.patch import encode
@@ -77,10 +78,14 @@ def write_whole(session: Session, board: int, whole: Whole, now: str) -> None:
     session.run_all(EVENT, [(board, e.get("at", ""), e.get("task"), encode(e)) for e in whole.events])
     unfinished = sum(not task.closed for task in tasks.values())
     session.run(
-        "UPDATE taskwall.boards SET tasks = %s, unfinished = %s, settings = %s, moved = '' WHERE id = %s",
-        *(len(tasks) - len(archived), unfinished, whole.settings, board),
+        "UPDATE taskwall.boards SET tasks = %s, unfinished = %s, ringed = %s, settings = %s, moved = '' WHERE id = %s",
+        *(len(tasks) - len(archived), unfinished, _ringed(view), whole.settings, board),
     )
     session.script("ANALYZE taskwall.tasks, taskwall.edges")
+
+
+def _ringed(view: View) -> bool:
+    return next(rings((task.id for task in view), lambda i: waits_for(view, i)), None) is not None
 
 
 def _make_room(session: Session, board: int) -> None:

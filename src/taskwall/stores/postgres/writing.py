@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,8 +10,9 @@ from ...core.graph import longest_chains, rings
 from ...core.model import Task
 from ...core.state import is_waiting
 from ..base import Txn
+from ..files.patch import encode, patch
 from .database import Session
-from .rows import claim_text, edges_of, plain, row_of
+from .rows import Kept, claim_text, edges_of, plain, row_of
 from .view import PostgresView
 
 MOST_MENDED = 200
@@ -55,10 +57,10 @@ def write(session: Session, board: int, txn: Txn, now: str) -> None:
     view.prepare_behind(task.id for task in moved)
     waits, ranks = _waits(txn, moved, old), _Ranks(txn, moved, old)
     _put(session, board, txn, waits, ranks.found)
-    wild = _write_edges(session, board, moved, old) or any(t.blocks and (k := view.kept(t.id)) and k.archived for t in moved)
+    wild = _write_edges(session, board, moved, old) or any(_comes_back_wild(view, task) for task in moved)
     _count(session, board, txn, old)
     if wild:
-        _count_waits(session, view)
+        count_waits(view)
     if wild or ranks.many:
         _count_ranks(session, board)
     for claim in txn.claimed.values():
@@ -96,11 +98,26 @@ def _put(session: Session, board: int, txn: Txn, waits: dict[str, bool], ranks: 
         for i, task in txn.changed.items()
     ]
     session.run_all(PUT, rows)
+    unlinked = [(origin, board, i) for i, task in txn.changed.items() if (origin := _unlinked(view.kept(i), task))]
+    session.run_all("UPDATE taskwall.tasks SET origin = %s WHERE board = %s AND id = %s", unlinked)
     where = "WHERE board = %s AND id = %s"
     others = [(waits[i], board, i) for i in waits.keys() - txn.changed.keys()]
     session.run_all(f"UPDATE taskwall.tasks SET waits = %s {where}", others)
     moved = [(-rank, board, i) for i, rank in ranks.items() if i not in txn.changed]
     session.run_all(f"UPDATE taskwall.tasks SET behind = %s {where}", moved)
+
+
+def _unlinked(kept: Kept | None, task: Task) -> str | None:
+    """What is kept of the file of a task that names no longer what it blocks; None where that is as it was."""
+    if kept is None or kept.origin is None or kept.task.blocks == task.blocks:
+        return None
+    name, text = json.loads(kept.origin)
+    return encode([name, patch(text, {"blocks": list(task.blocks)}, (), [])])
+
+
+def _comes_back_wild(view: PostgresView, task: Task) -> bool:
+    kept = view.kept(task.id)
+    return kept is not None and kept.archived and bool(task.blocks)
 
 
 def _waited(view: PostgresView, task_id: str) -> bool:
@@ -193,12 +210,13 @@ class _Ranks:
         return True
 
 
-def _count_waits(session: Session, view: PostgresView) -> None:
+def count_waits(view: PostgresView) -> None:
     """Ask of every open task whether it waits, after what only blockers say of their dependents has changed."""
-    now = PostgresView(session, view.board, view.settings, view.now)
-    ids, waits = zip(*((task.id, is_waiting(now, task)) for task in now.by_age()), strict=True)
+    now = PostgresView(view.session, view.board, view.settings, view.now)
+    waits = {task.id: is_waiting(now, task) for task in now.by_age()}
     statement = "UPDATE taskwall.tasks t SET waits = n.waits FROM unnest(%s::text[], %s::boolean[]) n (id, waits)"
-    session.run(f"{statement} WHERE t.board = %s AND t.id = n.id AND t.waits <> n.waits", [*ids], [*waits], view.board)
+    where = "WHERE t.board = %s AND t.id = n.id AND t.waits <> n.waits"
+    view.session.run(f"{statement} {where}", [*waits], [*waits.values()], view.board)
 
 
 def _count_ranks(session: Session, board: int) -> None:
