@@ -60,7 +60,9 @@ def test_dropping_edges_frees_what_only_the_blocker_named_and_says_so_ever_after
     assert drift(store) == []
 
 
-def test_what_an_archived_task_alone_says_of_others_counts_until_it_is_archived_and_from_when_it_comes_back(store, board):
+def test_what_an_archived_task_alone_says_of_others_counts_until_it_is_archived_and_from_when_it_comes_back(
+    store, board
+):
     move_in(store, of_claude("1", blocks=["2"]), of_claude("2"), of_claude("3", blocked_by=["2"]))
     with store.write() as txn:
         txn.put(txn.get("1").replace(status="cancelled", rev=2))

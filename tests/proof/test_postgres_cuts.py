@@ -176,7 +176,8 @@ def faults(store, waits, hosts):
     for task in view:
         if (logged[task.id, "claim"], logged[task.id, "complete"]) != (task.epoch, 1):
             found.append(f"{task.id}: {task.epoch} claims, logged {logged[task.id, 'claim']}")
-        early = [b for b in waits[task.id] if not view.get(b).completed_at < task.started_at < task.completed_at]
+        ended = [view.get(b).completed_at or "~" for b in waits[task.id]]
+        early = [b for b, end in zip(waits[task.id], ended) if end > (task.started_at or "~")]
         found += [f"{task.id} was begun before {b} was done" for b in early]
     return found + drift(store)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,9 @@ LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 REPEATABLE = (errors.SerializationFailure, errors.DeadlockDetected, *LOST)
 PASSING = ("starting up", "shutting down", "recovery", "too many", "remaining connection slots")
 """What a server says that will soon let us in; any other refusal of its is final."""
+
+
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what matters of its complaints, our refusals tell
 
 
 @functools.cache
