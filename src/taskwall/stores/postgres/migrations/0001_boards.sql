@@ -53,7 +53,7 @@ CREATE TABLE taskwall.edges (
   wild boolean NOT NULL,                         -- only the blocker's own text names it
   PRIMARY KEY (board, blocker, task, wild)
 );
-CREATE INDEX edges_of_task ON taskwall.edges (board, task);
+CREATE INDEX wild_edges ON taskwall.edges (board, task) WHERE wild;
 
 CREATE TABLE taskwall.events (
   board integer NOT NULL REFERENCES taskwall.boards ON DELETE CASCADE,
