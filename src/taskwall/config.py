@@ -370,11 +370,13 @@ def _on(store: Store, location: Location, actor: Actor, *, beats: bool) -> Board
 def open_database(location: Location) -> PostgresStore:
     """The store of a board in a database, of which nothing was asked yet. Raises Invalid without the driver."""
     try:
+        from .stores.postgres.address import Address
         from .stores.postgres.database import shared
         from .stores.postgres.store import PostgresStore
     except ImportError as error:
         raise Invalid(f"PostgreSQL needs {error.name}", next="pip install 'taskwall[postgres]'") from None
-    return PostgresStore(shared(location.url))
+    address = Address(location.url)
+    return PostgresStore(shared(address.conninfo), name=address.board)
 
 
 def _open_in_database(location: Location, actor: Actor, *, make: bool, beats: bool) -> Board:

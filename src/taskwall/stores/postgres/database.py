@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -34,17 +36,16 @@ PASSING = ("starting up", "shutting down", "recovery", "too many", "remaining co
 
 
 @functools.cache
-def shared(url: str) -> Database:
-    """The one database at this address, whose connections all boards of this process share."""
-    return Database(Address(url), application=f"taskwall {os.getpid()}")
+def shared(conninfo: str) -> Database:
+    """The one database at an address, whose connections all its boards in this process share."""
+    return Database(Address(conninfo))
 
 
 class Database:
-    """One database, by a pool of connections that is made when first needed. application: how it knows us."""
+    """One database, by a pool of connections that is made when first needed."""
 
-    def __init__(self, address: Address, *, application: str = "taskwall", patience: float = PATIENCE) -> None:
+    def __init__(self, address: Address, *, patience: float = PATIENCE) -> None:
         self.address, self.patience = address, patience
-        self._application = application
         self._making = Lock()
         self._pool: ConnectionPool[psycopg.Connection] | None = None
         self._owner = 0
@@ -114,6 +115,7 @@ class Database:
 
     def _made(self) -> ConnectionPool[psycopg.Connection]:
         database = self
+        logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # what fails we tell ourselves
 
         class Connection(psycopg.Connection[tuple[Any, ...]]):
             """One that tells why it could not be made, which the pool keeps to itself."""
@@ -141,7 +143,8 @@ class Database:
 
     @property
     def _options(self) -> dict[str, Any]:
-        return {"autocommit": True, "application_name": self._application, "connect_timeout": 10}
+        application = f"taskwall {os.getpid()} on {socket.gethostname()}"  # for who looks at the server
+        return {"autocommit": True, "application_name": application, "connect_timeout": 10}
 
     def _connect(self) -> psycopg.Connection:
         return psycopg.connect(self.address.conninfo, **self._options)
