@@ -14,6 +14,7 @@ from typing import Any, Self, cast
 
 import psycopg
 from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from ...core.errors import Invalid, Locked, Refused, Unreadable, Unwritable
@@ -26,8 +27,12 @@ LOCK_SECONDS = 10
 MOST_CONNECTIONS = 16
 """Those of one process: as many threads may read and write at once."""
 
-READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1"  # the first question fixes the moment
-WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"
+GONE = "SET LOCAL idle_in_transaction_session_timeout"
+"""After how long a client whose machine vanished, or that sleeps, keeps nobody from the board any more."""
+READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {GONE} = '5min'; SELECT 1"  # that fixes the moment
+WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; {GONE} = '20s'; SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"
+NOTICE_CUTS = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+"""So that a cable that was cut is noticed in half a minute; the address of a board may say otherwise."""
 
 LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 REPEATABLE = (errors.SerializationFailure, errors.DeadlockDetected, *LOST)
@@ -143,8 +148,13 @@ class Database:
 
     @property
     def _options(self) -> dict[str, Any]:
-        application = f"taskwall {os.getpid()} on {socket.gethostname()}"  # for who looks at the server
-        return {"autocommit": True, "application_name": application, "connect_timeout": 10}
+        ours: dict[str, Any] = NOTICE_CUTS | {"tcp_user_timeout": 30_000}
+        ours["application_name"] = f"taskwall {os.getpid()} on {socket.gethostname()}"  # for who looks at the server
+        try:
+            given = conninfo_to_dict(self.address.conninfo)
+        except psycopg.Error as error:
+            raise Invalid(f"not an address: {self.address.without_secrets(error)}", next=HOW) from None
+        return {key: value for key, value in ours.items() if key not in given} | {"autocommit": True}
 
     def _connect(self) -> psycopg.Connection:
         return psycopg.connect(self.address.conninfo, **self._options)
