@@ -157,13 +157,14 @@ class PostgresView(View):
     def unblocked(self) -> Iterator[Task]:
         """The open tasks that wait for no other, in the order in which work is offered; those in progress come last.
 
-        When locking, a task is locked as it is offered, and one that another transaction has locked is passed over.
+        When locking, a task is locked as it is offered, one that another transaction has locked is passed over, and so
+        are those in progress: whoever finds nothing looks again alone.
         """
         size, seen = (1 if self.locking else PAGE), set[str]()
         bound: tuple[object, ...] = ()
         while True:
             marks = ", ".join(["%s"] * len(bound))
-            where = OFFERED + (f" AND ({ORDER}) > ({marks})" if bound else "")
+            where = OFFERED + (" AND NOT held" if self.locking else "") + (f" AND ({ORDER}) > ({marks})" if bound else "")
             lock = "FOR UPDATE SKIP LOCKED" if self.locking else ""
             page = self._fetch(where, *bound, order=ORDER, most=size, lock=lock)
             self.prepare(page)
