@@ -161,10 +161,11 @@ class PostgresView(View):
         are those in progress: whoever finds nothing looks again alone.
         """
         size, seen = (1 if self.locking else PAGE), set[str]()
+        offered = OFFERED + (" AND NOT held" if self.locking else "")
         bound: tuple[object, ...] = ()
         while True:
             marks = ", ".join(["%s"] * len(bound))
-            where = OFFERED + (" AND NOT held" if self.locking else "") + (f" AND ({ORDER}) > ({marks})" if bound else "")
+            where = offered + (f" AND ({ORDER}) > ({marks})" if bound else "")
             lock = "FOR UPDATE SKIP LOCKED" if self.locking else ""
             page = self._fetch(where, *bound, order=ORDER, most=size, lock=lock)
             self.prepare(page)
