@@ -103,6 +103,7 @@ class Board:
         times = [timestamp(start + 1000 * n) for n in range(len(drafts))]
         with self.store.write() as txn:
             ids = [self._new_id() for _ in drafts]
+            txn.expect(draft.id or made for draft, made in zip(drafts, ids, strict=True))
             change, tasks = rules.create(txn, self.actor, drafts, ids, times)
             made = {task.id for task in change.put}
             txn.apply(change)

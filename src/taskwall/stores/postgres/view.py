@@ -85,8 +85,8 @@ class PostgresView(View):
             self._fetch_links(CHILDREN, ids, self._below)
             self.load([*(b for t in tasks for b in self.blockers(t)), *(c for i in ids for c in self._below[i])])
 
-    def prepare_behind(self, ids: Iterable[str]) -> None:
-        """Fetch at once what waits for several tasks, whether these exist or not."""
+    def expect(self, ids: Iterable[str]) -> None:
+        """Fetch several tasks at once, and what waits for them, whether they exist or not."""
         wanted = list(ids)
         self.load(wanted)
         for query, known in ((CHILDREN, self._below), (DEPENDENTS, self._edges)):

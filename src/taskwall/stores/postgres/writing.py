@@ -52,7 +52,7 @@ def write(session: Session, board: int, txn: Txn, now: str) -> None:
     view.load(txn.changed)
     old = {i: view.get(i) for i in txn.changed}
     moved = [t for i, t in txn.changed.items() if _moves(old[i], t)]
-    view.prepare_behind(task.id for task in moved)
+    view.expect(task.id for task in moved)
     waits, ranks = _waits(txn, moved, old), _Ranks(txn, moved, old).found
     _put(session, board, txn, waits, ranks)
     _write_edges(session, board, moved, old)
@@ -194,7 +194,7 @@ class _Ranks:
         for earlier, later in session.rows(LINKS, board, board):
             if earlier in behind and later in behind:
                 behind[earlier].append(later)
-        self._view.prepare_behind(near)
+        self._view.expect(near)
         for task in filter(None, map(self._txn.get, [*near, *self._txn.changed])):
             if not task.closed and not task.flaw:
                 behind[task.id] = [after.id for after in self._txn.behind(task)]
