@@ -38,7 +38,7 @@ LIGHT = {"argparse", "json", "re", "os", "time"}
 HEAVY = {
     "anthropic", "asyncio", "dataclasses", "inspect", "openai", "pathlib", "pydantic", "rich", "shtab", "sqlite3",
     "subprocess", "tomllib", "typing", "urllib", "httpx2", "difflib", "starlette", "uvicorn", "sse_starlette",
-    "textual",
+    "textual", "socket", "platform",
 }  # fmt: skip
 
 

@@ -413,5 +413,5 @@ def _is_of(view: View, task: Task, session: str, agents: bool) -> bool:
 
 
 def _told(claim: object) -> dict[str, object]:
-    names = ("actor", "session", "since", "epoch", "lease", "left")
-    return {name: value for name in names if (value := getattr(claim, name)) is not None}
+    names = ("actor", "session", "host", "since", "epoch", "lease", "left")
+    return {name: value for name in names if (value := getattr(claim, name)) not in (None, "")}
