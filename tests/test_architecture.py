@@ -24,6 +24,7 @@ LAYERS = [
     {"core.rules"},
     {"core.actions"},
     {"results", "selection", "process", "signals", "lengths"},
+    {"fleet"},
     {"stores", "proof"},
     {"board", "trust"},
     {"config", "registry", "render"},

@@ -53,6 +53,7 @@ SAME = [
     ("why", {"task_id": "b"}, ["why", "b"]),
     ("graph", {}, ["graph"]),
     ("history", {}, ["log"]),
+    ("fleet", {}, ["fleet"]),
     ("get_task", {"task_id": "nothing"}, ["show", "nothing"]),
     ("claim_task", {"task_id": "b"}, ["claim", "b"]),
     ("complete_task", {"task_id": "a"}, ["done", "a"]),

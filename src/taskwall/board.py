@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .core.rules import Change, Draft, Edit, Proof
     from .core.rules.incoming import Brought, Incoming
     from .core.view import View
+    from .fleet import Fleet
     from .stores.base import Store, Txn
 
 CANDIDATES = 8
@@ -352,6 +353,13 @@ class Board:
         steps, more = walk(view, roots, lambda t: behind.get(t.id, []), again=False)
         edges = tuple((blocker, after) for blocker, ids in behind.items() for after in ids)
         return Graph(steps, edges, finished=total - unfinished, more=more)
+
+    def fleet(self) -> Fleet:
+        """Who works where, how claims stand, what was done lately, which decision waits longest."""
+        from .fleet import Fleet  # imported late: no other verb needs it
+
+        now = self._clock()
+        return Fleet.of(self.store.read(), self.store.events(since=timestamp(now - DAY_NS)), now / 1e9)
 
     # How every changing verb goes
 

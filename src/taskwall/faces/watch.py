@@ -37,7 +37,9 @@ def events(board: Board) -> Iterator[Event]:
     That is how an edit by another program shows, a lease that ran out, and what a completed task unblocked.
     """
     changes = board.store.watch()
-    since = timestamp(utc_now() - DAY_NS)  # so that clocks that differ hide nothing, and a year of history costs nothing
+    since = timestamp(
+        utc_now() - DAY_NS
+    )  # so that clocks that differ hide nothing, and a year of history costs nothing
     known, states = len(board.store.events(since=since)), _states(board)
     while True:
         changes.wait(LONGEST_WAIT)
