@@ -358,8 +358,11 @@ class Board:
         """Who works where, how claims stand, what was done lately, which decision waits longest."""
         from .fleet import Fleet  # imported late: no other verb needs it
 
-        now = self._clock()
-        return Fleet.of(self.store.read(), self.store.events(since=timestamp(now - DAY_NS)), now / 1e9)
+        return Fleet.of(self.store.read(), self.lately(), self._clock() / 1e9)
+
+    def lately(self, days: int = 1) -> Sequence[dict[str, Any]]:
+        """The events of so many days until now."""
+        return self.store.events(since=timestamp(self._clock() - days * DAY_NS))
 
     # How every changing verb goes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from ..board import DAY_NS, timestamp, utc_now
+from ..board import timestamp, utc_now
 from ..core.state import state
 from ..envelope import dumps
 from ..render import text
@@ -37,14 +37,11 @@ def events(board: Board) -> Iterator[Event]:
     That is how an edit by another program shows, a lease that ran out, and what a completed task unblocked.
     """
     changes = board.store.watch()
-    since = timestamp(
-        utc_now() - DAY_NS
-    )  # so that clocks that differ hide nothing, and a year of history costs nothing
-    known, states = len(board.store.events(since=since)), _states(board)
+    known, states = len(board.store.events()), _states(board)
     while True:
         changes.wait(LONGEST_WAIT)
         now = _states(board)
-        recorded = board.store.events(since=since)
+        recorded = board.store.events()
         fresh = recorded[known:] if len(recorded) >= known else recorded  # the log was removed, and begins anew
         known = len(recorded)
         yield from fresh

@@ -46,6 +46,8 @@ STATUSES = {
 }
 """The HTTP status of a refusal; every other one is a conflict with the board as it is."""
 READERS, WRITERS = 2, 4
+WEEK = 7
+"""Days that lanes reach back."""
 PING = 15
 """Seconds after which a silent stream says that it lives."""
 
@@ -139,7 +141,7 @@ class Wall:
         return await self._reads.run(run)
 
     async def _lanes(self, _: Request) -> Response:
-        return await self._reads.run(lambda board: _ok({"lanes": lanes(board.store.events(), board.store.read())}))
+        return await self._reads.run(lambda board: _ok({"lanes": lanes(board.lately(WEEK), board.store.read())}))
 
     async def _log(self, request: Request) -> Response:
         session = request.query_params.get("session", "")
