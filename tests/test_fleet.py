@@ -13,7 +13,7 @@ from conftest import add, open_board
 from taskwall.board import Board
 from taskwall.core.model import Actor, Settings
 from taskwall.envelope import envelope
-from taskwall.fleet import Work
+from taskwall.fleet import Decision, Fleet, Held, Session, Work
 from taskwall.render import text
 from taskwall.stores.files.store import FileStore
 
@@ -218,3 +218,24 @@ def test_finished_work_costs_nothing(tmp_path):
         costs.append(Counter().cost(folder, board.fleet))
     small, large = costs
     assert large.opened <= small.opened + 2 and large.calls <= small.calls * 1.1 + 200, costs
+
+
+def test_the_fleet_of_the_docs_is_what_the_command_prints():
+    def session(host, actor, name, minutes, *tasks):
+        return Session(host, actor, name, tasks[0].lease, None, None, minutes, tasks)
+
+    shown = Fleet(
+        sessions=(
+            session("build-1", "claude", "5f0c2a", 42, Held("api-v1", "接口", "live", 12), Held("schema", "数据库表结构", "live", 2)),
+            session("build-1", "night/2", "night/2", 190, Held("docs", "write the docs", "lapsed")),
+            session("desk", "ann", "ann", 25 * 60, Held("paint", "刷漆", "idle")),
+        ),
+        claims={"lapsed": 1, "live": 2, "by hand": 0, "idle": 1, "unknown": 0},
+        lapsing=1,
+        hour=Work(12, 1, 3, 7.5),
+        day=Work(80, 4, 30, 9.1),
+        decision=Decision("which-db", "a decision", "which database?", "user", None, 200),
+        counts={"ready": 12, "in_progress": 3, "stale": 1, "waiting": 2, "blocked": 8, "held": 0, "finished": 240},
+    )  # fmt: skip
+    docs = (Path(__file__).parent.parent / "docs" / "fleet.md").read_text()
+    assert docs.partition("$ taskwall fleet\n")[2].partition("```")[0] == text(shown) + "\n", text(shown)

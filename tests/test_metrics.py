@@ -1,6 +1,7 @@
 """What Prometheus scrapes: in its format to the letter, behind the token, and nothing of what tasks say."""
 
 import re
+from pathlib import Path
 
 import pytest
 from mcp_process import run
@@ -81,6 +82,15 @@ def test_whatever_a_host_is_called_it_is_read_as_it_is(on, host):
     add(on(host), "t")
     on(host).claim("t")
     assert scraped(metrics(on(host).fleet()))["taskwall_sessions"] == {(host,): 1}
+
+
+def test_the_docs_name_every_gauge(on, clock):
+    ann = on("h")
+    add(ann, "a"), add(ann, "b"), ann.claim("a", ttl=9), ann.claim("b"), ann.complete("b")
+    docs = (Path(__file__).parent.parent / "docs" / "fleet.md").read_text()
+    named = {*re.findall(r"taskwall_[a-z_]+[a-z]", docs)} - {"taskwall_failed_attempts", "taskwall_created"}
+    found = {name for name in scraped(metrics(ann.fleet())) if not re.search("_last_day|(attempts|created)_last", name)}
+    assert named == found
 
 
 # Over HTTP
