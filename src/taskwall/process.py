@@ -17,7 +17,7 @@ def this_process() -> str:
 
 def this_host() -> str:
     """What this machine calls itself; empty where that cannot be known, or shown."""
-    # `socket` and `platform` know it too, but take as long to import as half of a command.
+    # `socket` and `platform` know it too, but take milliseconds to import, in every command.
     name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
     return name if name.isprintable() else ""
 

@@ -61,7 +61,7 @@ class Clerks:
         self._threads = ThreadPoolExecutor(most)
 
     async def run(self, job: Callable[[Board], Any]) -> Response:
-        """Do this with the board: the response, the JSON data of one in an envelope, or the refusal."""
+        """Do this with the board, and answer with its response, with its JSON, or with the refusal."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, job)
 
     def _answer(self, job: Callable[[Board], Any]) -> Response:
