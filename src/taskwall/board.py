@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .core.rules import Change, Draft, Edit, Proof
     from .core.rules.incoming import Brought, Incoming
     from .core.view import View
+    from .fleet import Fleet
     from .stores.base import Store, Txn
 
 CANDIDATES = 8
@@ -103,6 +104,7 @@ class Board:
         times = [timestamp(start + 1000 * n) for n in range(len(drafts))]
         with self.store.write() as txn:
             ids = [self._new_id() for _ in drafts]
+            txn.expect(draft.id or made for draft, made in zip(drafts, ids, strict=True))
             change, tasks = rules.create(txn, self.actor, drafts, ids, times)
             made = {task.id for task in change.put}
             txn.apply(change)
@@ -357,6 +359,16 @@ class Board:
         edges = tuple((blocker, after) for blocker, ids in behind.items() for after in ids)
         return Graph(steps, edges, finished=total - unfinished, more=more)
 
+    def fleet(self) -> Fleet:
+        """Who works where, how claims stand, what was done lately, which decision waits longest."""
+        from .fleet import Fleet  # imported late: no other verb needs it
+
+        return Fleet.of(self.store.read(), self.lately(), self._clock() / 1e9)
+
+    def lately(self, days: int = 1) -> Sequence[dict[str, Any]]:
+        """The events of so many days until now."""
+        return self.store.events(since=timestamp(self._clock() - days * DAY_NS))
+
     # How every changing verb goes
 
     def _now(self) -> str:
@@ -419,5 +431,5 @@ def _is_of(view: View, task: Task, session: str, agents: bool) -> bool:
 
 
 def _told(claim: object) -> dict[str, object]:
-    names = ("actor", "session", "since", "epoch", "lease", "left")
-    return {name: value for name in names if (value := getattr(claim, name)) is not None}
+    names = ("actor", "session", "host", "since", "epoch", "lease", "left")
+    return {name: value for name in names if (value := getattr(claim, name)) not in (None, "")}

@@ -9,7 +9,7 @@ from .board import Board
 from .core.errors import Invalid, Unwritable
 from .core.model import MAX_TTL, PERSONS, Actor, Settings, checked_line
 from .core.record import Record
-from .process import this_process
+from .process import this_host, this_process
 from .stores.files.dialects import read
 from .stores.files.disk import NotPlain, read_text
 from .stores.files.patch import parse
@@ -363,18 +363,20 @@ def open_board(location: Location, actor: Actor, *, make: bool = False, beats: b
 
 def _on(store: Store, location: Location, actor: Actor, *, beats: bool) -> Board:
     lease = store.settings.lease_minutes if beats else None
-    actor = actor.replace(process=this_process()) if beats else actor
+    actor = actor.replace(host=this_host(), process=this_process() if beats else actor.process)
     return Board(store, actor, root=location.root, lease=lease, trusts=_trusts(location.folder))
 
 
 def open_database(location: Location) -> PostgresStore:
     """The store of a board in a database, of which nothing was asked yet. Raises Invalid without the driver."""
     try:
+        from .stores.postgres.address import Address
         from .stores.postgres.database import shared
         from .stores.postgres.store import PostgresStore
     except ImportError as error:
         raise Invalid(f"PostgreSQL needs {error.name}", next="pip install 'taskwall[postgres]'") from None
-    return PostgresStore(shared(location.url))
+    address = Address(location.url)
+    return PostgresStore(shared(address.conninfo), name=address.board)
 
 
 def _open_in_database(location: Location, actor: Actor, *, make: bool, beats: bool) -> Board:

@@ -53,6 +53,9 @@ class View:
         """The task with exactly this id, archived or not."""
         return self._tasks.get(task_id) or self._archived.get(task_id)
 
+    def expect(self, ids: Iterable[str]) -> None:
+        """Said before much is asked about these: what lies behind a wire fetches it at once."""
+
     def lock(self, task_id: str) -> Task | None:
         """The task with exactly this id; where this is a transaction, nobody else changes it until that ends."""
         return self.get(task_id)
@@ -276,6 +279,10 @@ class Overlay(View):
     def get(self, task_id: str) -> Task | None:
         """The task with exactly this id."""
         return self.changed.get(task_id) or self.below.get(task_id)
+
+    def expect(self, ids: Iterable[str]) -> None:
+        """Said before much is asked about these."""
+        self.below.expect(ids)
 
     def lock(self, task_id: str) -> Task | None:
         """The task with exactly this id; nobody else changes it until the transaction ends."""

@@ -48,8 +48,11 @@ if TYPE_CHECKING:
             Raises Locked, Unwritable, and Invalid when a new id is taken.
             """
 
-        def events(self, task_id: str | None = None) -> list[dict[str, Any]]:
-            """What happened, oldest first: `{at, by, session, verb, task, …}`; of one task when an id is given."""
+        def events(self, task_id: str | None = None, since: str | None = None) -> list[dict[str, Any]]:
+            """What happened, oldest first: `{at, by, session, verb, task, …}`; of one task when an id is given.
+
+            since: only what happened at or after this time, in the form of `at`; costs no more than there is of it.
+            """
 
         def archive(self, ids: Sequence[str]) -> tuple[list[str], list[str]]:
             """Take finished tasks out of the way. Returns the ids of those that went, and of those that stay."""

@@ -83,7 +83,8 @@ class Worker:
             try:
                 while (offer := self._turn()) is None:
                     self.display.show(self.attempts, self.outcomes)
-                    watch.wait(self._patience(), self.bell.wait)
+                    patience, self.view = self._patience(), None  # a view may keep a transaction open
+                    watch.wait(patience, self.bell.wait)
             finally:
                 self._abandon()
         seconds, interrupted = time.monotonic() - began, self.bell.asked > 0

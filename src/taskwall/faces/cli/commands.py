@@ -143,6 +143,7 @@ COMMANDS = {
             (Argument("[A..B]", "revisions", "id", "two commits; A: since then; without one: since HEAD"),),
             doc="Say in task words what changed on the board between two commits, or since one.",
         ),
+        Command("fleet", "fleet"),
         Command("graph", "graph", (Argument("--mermaid", "mermaid", "flag", "as a Mermaid flowchart"),)),
         Command(
             "init",
@@ -301,8 +302,8 @@ COMMANDS = {
                 Argument("[NAME]", "name", doc="role: its name. settings: a file to take them from. mirror: a folder"),
                 Argument("--dry-run", "dry_run", "flag", "migrate: say what would be applied"),
             ),
-            doc="Keep a database of boards (--board postgresql://…): check it; make or renew its tables; print SQL for "
-            "a role that may do no more than it must; show or set settings; write the board's files for git.",
+            doc="Keep a database of boards, named by --board postgresql://…. Check it; make or renew its tables; print "
+            "SQL for a role that may do no more than it must; show or set settings; write the board's files for git.",
         ),
         Command(
             "move",

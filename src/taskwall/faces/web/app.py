@@ -21,6 +21,7 @@ from ...envelope import dumps, envelope, refusal_envelope
 from ...registry import VERBS
 from .lanes import lanes
 from .live import Live
+from .metrics import MEDIA_TYPE, metrics
 from .openapi import description
 from .runs import tail
 from .security import MAX_BODY, Guard
@@ -45,6 +46,8 @@ STATUSES = {
 }
 """The HTTP status of a refusal; every other one is a conflict with the board as it is."""
 READERS, WRITERS = 2, 4
+WEEK = 7
+"""Days that lanes reach back."""
 PING = 15
 """Seconds after which a silent stream says that it lives."""
 
@@ -58,14 +61,15 @@ class Clerks:
         self._threads = ThreadPoolExecutor(most)
 
     async def run(self, job: Callable[[Board], Any]) -> Response:
-        """Do this with the board: its JSON data in an envelope, or the refusal."""
+        """Do this with the board, and answer with its response, with its JSON, or with the refusal."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, job)
 
     def _answer(self, job: Callable[[Board], Any]) -> Response:
         try:
             if not hasattr(self._own, "board"):
                 self._own.board = self._open()
-            return _json(job(self._own.board))
+            answer = job(self._own.board)
+            return answer if isinstance(answer, Response) else _json(answer)
         except Refused as error:
             return _json(refusal_envelope(error), STATUSES.get(error.code, 409))
 
@@ -91,6 +95,7 @@ class Wall:
             Route("/api/lanes", self._lanes),
             Route("/api/log", self._log),
             Route("/api/openapi.json", self._openapi),
+            Route("/metrics", self._metrics),
             Mount("/", StaticFiles(directory=STATIC, html=True)),
         ]
         return Guard(Starlette(routes=routes, lifespan=self._lifespan), token, remote, name)
@@ -136,11 +141,22 @@ class Wall:
         return await self._reads.run(run)
 
     async def _lanes(self, _: Request) -> Response:
-        return await self._reads.run(lambda board: _ok({"lanes": lanes(board.store.events(), board.store.read())}))
+        return await self._reads.run(lambda board: _ok({"lanes": lanes(board.lately(WEEK), board.store.read())}))
 
     async def _log(self, request: Request) -> Response:
         session = request.query_params.get("session", "")
         return await self._reads.run(lambda _: _ok({"session": session, "lines": tail(self._runs, session)}))
+
+    async def _metrics(self, _: Request) -> Response:
+        def scrape(board: Board) -> Response:
+            try:
+                told = metrics(board.fleet())
+            except Refused:
+                told = metrics(None)
+            # What a host calls itself is read from a file, and need not be valid text.
+            return Response(told.encode(errors="replace"), media_type=MEDIA_TYPE)
+
+        return await self._reads.run(scrape)
 
     async def _openapi(self, _: Request) -> Response:
         return _json(description())

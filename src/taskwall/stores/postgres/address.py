@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from ...core.errors import Invalid
 
@@ -27,19 +27,23 @@ class Address:
         self.text = text
         self.board = dict(given).get("board", "") or "main"
         others = [(key, value) for key, value in given if key != "board"]
-        self.conninfo = urlunsplit(parts._replace(query=urlencode(others, quote_via=quote)))
-        host = parts.netloc.rpartition("@")[2]
-        user = parts.username or ""
+        head = f"{parts.scheme}://"  # where no host is named, `urlunsplit` would leave out the slashes
+        self.conninfo = f"{head}{parts.netloc}{parts.path}" + (f"?{_query(others)}" if others else "")
+        user, _, host = parts.netloc.rpartition("@")
+        who = f"{user.partition(':')[0]}@" if user else ""
         kept = [(key, value) for key, value in others if key in SHOWN]
-        query = urlencode([*kept, ("board", self.board)], quote_via=quote)
-        self.shown = urlunsplit(parts._replace(netloc=f"{user}@{host}" if user else host, query=query))
+        self.shown = f"{head}{who}{host}{parts.path}?{_query([*kept, ('board', self.board)])}"
 
     def of(self, board: str) -> str:
         """The address of another board in the same database."""
-        return f"{self.conninfo}{'&' if '?' in self.conninfo else '?'}{urlencode([('board', board)], quote_via=quote)}"
+        return f"{self.conninfo}{'&' if '?' in self.conninfo else '?'}{_query([('board', board)])}"
 
     def without_secrets(self, text: object) -> str:
         """What somebody else said of it, on one line, for people."""
         told = " ".join(str(text).split())
         password = urlsplit(self.text).password or dict(parse_qsl(urlsplit(self.text).query)).get("password")
         return told.replace(password, "***") if password else told
+
+
+def _query(pairs: list[tuple[str, str]]) -> str:
+    return urlencode(pairs, quote_via=quote)

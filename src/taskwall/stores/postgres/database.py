@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,6 +14,7 @@ from typing import Any, Self, cast
 
 import psycopg
 from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from ...core.errors import Invalid, Locked, Refused, Unreadable, Unwritable
@@ -25,8 +27,12 @@ LOCK_SECONDS = 10
 MOST_CONNECTIONS = 16
 """Those of one process: as many threads may read and write at once."""
 
-READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1"  # the first question fixes the moment
-WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"
+GONE = "SET LOCAL idle_in_transaction_session_timeout"
+"""After how long a client whose machine vanished, or that sleeps, keeps nobody from the board any more."""
+READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {GONE} = '5min'; SELECT 1"  # that fixes the moment
+WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; {GONE} = '20s'; SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"
+NOTICE_CUTS = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+"""So that a cable that was cut is noticed in half a minute; the address of a board may say otherwise."""
 
 LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 REPEATABLE = (errors.SerializationFailure, errors.DeadlockDetected, *LOST)
@@ -38,17 +44,16 @@ logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what matters o
 
 
 @functools.cache
-def shared(url: str) -> Database:
-    """The one database at this address, whose connections all boards of this process share."""
-    return Database(Address(url), application=f"taskwall {os.getpid()}")
+def shared(conninfo: str) -> Database:
+    """The one database at an address, whose connections all its boards in this process share."""
+    return Database(Address(conninfo))
 
 
 class Database:
-    """One database, by a pool of connections that is made when first needed. application: how it knows us."""
+    """One database, by a pool of connections that is made when first needed."""
 
-    def __init__(self, address: Address, *, application: str = "taskwall", patience: float = PATIENCE) -> None:
+    def __init__(self, address: Address, *, patience: float = PATIENCE) -> None:
         self.address, self.patience = address, patience
-        self._application = application
         self._making = Lock()
         self._pool: ConnectionPool[psycopg.Connection] | None = None
         self._owner = 0
@@ -118,6 +123,7 @@ class Database:
 
     def _made(self) -> ConnectionPool[psycopg.Connection]:
         database = self
+        logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # what fails we tell ourselves
 
         class Connection(psycopg.Connection[tuple[Any, ...]]):
             """One that tells why it could not be made, which the pool keeps to itself."""
@@ -145,7 +151,13 @@ class Database:
 
     @property
     def _options(self) -> dict[str, Any]:
-        return {"autocommit": True, "application_name": self._application, "connect_timeout": 10}
+        ours: dict[str, Any] = NOTICE_CUTS | {"tcp_user_timeout": 30_000}
+        ours["application_name"] = f"taskwall {os.getpid()} on {socket.gethostname()}"  # for who looks at the server
+        try:
+            given = conninfo_to_dict(self.address.conninfo)
+        except psycopg.Error as error:
+            raise Invalid(f"not an address: {self.address.without_secrets(error)}", next=HOW) from None
+        return {key: value for key, value in ours.items() if key not in given} | {"autocommit": True}
 
     def _connect(self) -> psycopg.Connection:
         return psycopg.connect(self.address.conninfo, **self._options)

@@ -44,8 +44,8 @@ def task_from(task_id: str, body: str, origin: str | None) -> Task:
 
 
 def body_of(task: Task) -> str:
-    """The text that is kept of a task."""
-    return encode(stored(task))
+    """The text that is kept of a task. By its `rev` it is read as ours, whatever its file is."""
+    return encode(stored(task) | {"rev": task.rev})
 
 
 def row_of(task: Task) -> dict[str, Any]:

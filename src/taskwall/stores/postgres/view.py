@@ -85,8 +85,8 @@ class PostgresView(View):
             self._fetch_links(CHILDREN, ids, self._below)
             self.load([*(b for t in tasks for b in self.blockers(t)), *(c for i in ids for c in self._below[i])])
 
-    def prepare_behind(self, ids: Iterable[str]) -> None:
-        """Fetch at once what waits for several tasks, whether these exist or not."""
+    def expect(self, ids: Iterable[str]) -> None:
+        """Fetch several tasks at once, and what waits for them, whether they exist or not."""
         wanted = list(ids)
         self.load(wanted)
         for query, known in ((CHILDREN, self._below), (DEPENDENTS, self._edges)):
@@ -157,13 +157,15 @@ class PostgresView(View):
     def unblocked(self) -> Iterator[Task]:
         """The open tasks that wait for no other, in the order in which work is offered; those in progress come last.
 
-        When locking, a task is locked as it is offered, and one that another transaction has locked is passed over.
+        When locking, a task is locked as it is offered, one that another transaction has locked is passed over, and so
+        are those in progress: whoever finds nothing looks again alone.
         """
         size, seen = (1 if self.locking else PAGE), set[str]()
+        offered = OFFERED + (" AND NOT held" if self.locking else "")
         bound: tuple[object, ...] = ()
         while True:
             marks = ", ".join(["%s"] * len(bound))
-            where = OFFERED + (f" AND ({ORDER}) > ({marks})" if bound else "")
+            where = offered + (f" AND ({ORDER}) > ({marks})" if bound else "")
             lock = "FOR UPDATE SKIP LOCKED" if self.locking else ""
             page = self._fetch(where, *bound, order=ORDER, most=size, lock=lock)
             self.prepare(page)

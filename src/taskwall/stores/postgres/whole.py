@@ -9,14 +9,14 @@ from typing import Any
 
 from ...core.errors import Invalid
 from ...core.graph import rings
-from ...core.model import Settings, Task
+from ...core.model import Settings, Task, stored
 from ...core.state import is_waiting, waits_for
 from ...core.view import View
 from ..files.folder import SUFFIX
 from ..files.patch import encode
 from ..whole import ARCHIVE, Piece, Whole, renewed
 from .database import Session
-from .rows import COLUMNS, Kept, body_of, claim_text, edges_of, plain, row_of
+from .rows import COLUMNS, Kept, claim_text, edges_of, plain, row_of
 
 INSERT = """
 INSERT INTO taskwall.tasks (
@@ -55,7 +55,7 @@ def _piece(kept: Kept, numeric: set[str]) -> Piece:
 
 
 def _canonical(task: Task) -> str:
-    return encode(json.loads(body_of(task)), indent="  ") + "\n"
+    return encode(stored(task), indent="  ") + "\n"
 
 
 def _file_of(task: Task, *, archived: bool, name: str = "") -> str:

@@ -54,7 +54,7 @@ def write(session: Session, board: int, txn: Txn, now: str) -> None:
     view.load(txn.changed)
     old = {i: view.get(i) for i in txn.changed}
     moved = [t for i, t in txn.changed.items() if _moves(old[i], t)]
-    view.prepare_behind(task.id for task in moved)
+    view.expect(task.id for task in moved)
     waits, ranks = _waits(txn, moved, old), _Ranks(txn, moved, old)
     _put(session, board, txn, waits, ranks.found)
     wild = _write_edges(session, board, moved, old) or any(_comes_back_wild(view, task) for task in moved)
