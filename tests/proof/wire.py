@@ -85,11 +85,12 @@ class Wire:
             text = b"" if first else _text(head[:1], body, names)
             first = False
             changed = changed or b"INTO taskwall.events" in text
-            if text == b"COMMIT" and changed and self.armed and head[:1] != b"P":
-                where, self.armed = self.armed, ""
-                self.cuts += 1
-                self._cut_commit(where, head + body, client, server)
-            changed = changed and text != b"COMMIT"
+            if text == b"COMMIT" and head[:1] != b"P":  # a Parse alone does nothing yet
+                if changed and self.armed:
+                    where, self.armed = self.armed, ""
+                    self.cuts += 1
+                    self._cut_commit(where, head + body, client, server)
+                changed = False
             server.sendall(head + body)
 
     def _cut_commit(self, where: str, message: bytes, client, server) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Self, cast
 import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from ...core.errors import Invalid, Locked, Refused, Unreadable, Unwritable
@@ -209,24 +210,31 @@ class Session:
             with self._told(), self._connection.cursor() as cursor:
                 cursor.executemany(statement, values)
 
+    def commit(self) -> None:
+        """Keep everything. Raises Outdated when the server was lost, which may have kept it all the same."""
+        with self._told():
+            self._connection.execute("COMMIT")
+
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Send the statements of the block in one exchange; their answers are not asked for in between."""
-        with self._told(), self._connection.pipeline():
-            yield
+    def keeping(self, transaction: str, afterwards: str = "") -> Iterator[None]:
+        """Send the statements of the block and keep everything, in one exchange. Raises Outdated when it was not kept.
 
-    def commit(self, transaction: str = "") -> None:
-        """Keep everything. transaction: its number, by which it can be told afterwards whether it was kept.
-
-        Raises Outdated when it was not.
+        transaction: its number, by which it can be told whether it was. afterwards: what is said once it was.
         """
         try:
-            self._connection.execute("COMMIT")
-        except LOST as error:
-            if not self._was_kept(transaction):
-                raise self._lost(error) from None
+            with self._connection.pipeline():
+                yield
+                self._connection.execute("COMMIT")
+                if afterwards:
+                    self._connection.execute(afterwards)
         except psycopg.Error as error:
-            raise self._refused(error) from None
+            if self._is_within or not self._was_kept(transaction):
+                raise self._refused(error) from None
+
+    @property
+    def _is_within(self) -> bool:
+        """Whether the transaction has certainly not ended yet."""
+        return not self._connection.closed and self._connection.info.transaction_status != TransactionStatus.IDLE
 
     def close(self) -> None:
         """Let go of the connection; what was not committed is undone."""
@@ -242,8 +250,6 @@ class Session:
 
     def _was_kept(self, transaction: str) -> bool:
         """What became of a transaction whose end was sent, but not answered."""
-        if not transaction:
-            return False
         until = time.monotonic() + self.database.patience
         known = "in progress"
         with suppress(Refused):

@@ -27,6 +27,7 @@ from .writing import count_waits, write
 
 LOCKS = 0x7477
 """The class of our advisory locks; each board's number is the lock."""
+WILD = "EXISTS (SELECT FROM taskwall.edges WHERE board = boards.id AND wild)"
 SERVER_CLOCK = "extract(epoch FROM clock_timestamp())"
 BATCH = 5000
 
@@ -96,7 +97,10 @@ class PostgresStore:
     def read(self, *, anew: bool = False) -> PostgresView:  # noqa: ARG002 - nothing is ever late here
         """A view of one moment, in a transaction that ends with it."""
         number = self.number
-        return PostgresView(self.database.begin(READ), number, self.settings, self._now)
+        session = self.database.begin(f"{READ}; SELECT {WILD}, ringed FROM taskwall.boards WHERE id = {number}")
+        assert session.first
+        wild, ringed = session.first
+        return PostgresView(session, number, self.settings, self._now, wild=wild, ringed=ringed)
 
     def choose(self) -> None:
         """Nothing is chosen beforehand: the transaction itself passes over what others are claiming."""
@@ -107,24 +111,25 @@ class PostgresStore:
         session, number = self.database.begin(self._locked(alone=alone)), self.number
         try:
             assert session.first
-            transaction, moved = session.first
+            transaction, moved, wild, ringed = session.first
             require_here(moved)
-            view = PostgresView(session, number, self.settings, self._now, locking=not alone)
+            view = PostgresView(session, number, self.settings, self._now, wild=wild, ringed=ringed, locking=not alone)
             txn = Txn(view, alone=alone)
             yield txn
-            with session.together():
+            # Told after the commit, for such commits wait for each other. Leases that are renewed are no news.
+            news = f"NOTIFY {self._channel}" if txn.changed or txn.log else ""
+            with session.keeping(transaction, news):
                 write(session, number, txn, self._now())
-                if txn.changed or txn.claimed or txn.log:
-                    self._log(session, txn.log)
-                    session.run("SELECT pg_notify(%s, '')", self._channel)
-            session.commit(transaction)
+                self._log(session, txn.log)
         finally:
             session.close()
 
     def _locked(self, *, alone: bool) -> str:
         lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
         # Asked after the lock is ours: a board may be moved away while we wait.
-        about = f"SELECT pg_current_xact_id()::text, moved FROM taskwall.boards WHERE id = {self.number}"
+        about = (
+            f"SELECT pg_current_xact_id()::text, moved, {WILD}, ringed FROM taskwall.boards WHERE id = {self.number}"
+        )
         return f"{WRITE}; SELECT {lock}({LOCKS}, {self.number}); {about}"
 
     def _log(self, session: Session, events: list[dict[str, Any]]) -> None:
@@ -158,8 +163,9 @@ class PostgresStore:
             assert isinstance(txn.below, PostgresView)
             session = txn.below.session
             gone = {i for (i,) in session.rows(query, self.number, ids)}
-            if txn.below.has_wild:  # what an archived task alone says of others counts no longer
+            if txn.below.wild:  # what an archived task alone says of others counts no longer
                 count_waits(txn.below)
+            session.run(f"NOTIFY {self._channel}")
             session.run(
                 "UPDATE taskwall.boards SET tasks = tasks - %s, tidied = now() WHERE id = %s", len(gone), self.number
             )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from ...core.graph import natural
 from ...core.view import View, age
 from .rows import COLUMNS, Kept, plain, row_of
@@ -32,15 +30,24 @@ OFFERED = "board = {board} AND open AND NOT waits"
 class PostgresView(View):
     """The board as one transaction sees it, for as long as this lives.
 
-    A row is fetched once, however often it is asked for. locking: what is offered or held by somebody is locked before
+    A row is fetched once, however often it is asked for. wild: some edges are named by their blocker only. ringed: open
+    tasks wait for each other, which no verb brings about. locking: what is offered or held by somebody is locked before
     it is looked at, and what another transaction has locked is not offered.
     """
 
     def __init__(
-        self, session: Session, board: int, settings: Settings, now: Callable[[], str], *, locking: bool = False
+        self,
+        session: Session,
+        board: int,
+        settings: Settings,
+        now: Callable[[], str],
+        *,
+        wild: bool,
+        ringed: bool = False,
+        locking: bool = False,
     ) -> None:
         self.settings, self.session, self.locking = settings, session, locking
-        self.board, self.now = board, now
+        self.board, self.now, self.wild, self.ringed = board, now, wild, ringed
         self._known: dict[str, Kept | None] = {}
         self._edges: dict[str, list[str]] = {}  # by id: its dependents
         self._below: dict[str, list[str]] = {}  # by id: its children
@@ -81,9 +88,20 @@ class PostgresView(View):
     def prepare(self, tasks: list[Task]) -> None:
         """Fetch at once what the states of several tasks follow from: their blockers and children."""
         ids = [task.id for task in tasks if task.id not in self._below]
-        if ids:
-            self._fetch_links(CHILDREN, ids, self._below)
-            self.load([*(b for t in tasks for b in self.blockers(t)), *(c for i in ids for c in self._below[i])])
+        if not ids:
+            return
+        blockers = [i for i in dict.fromkeys(b for t in tasks for b in self._blockers(t)) if i not in self._known]
+        where = "board = {board} AND (id = ANY(%s) OR parent = ANY(%s) AND NOT archived)"
+        found = self._fetch(where, [*map(plain, blockers)], [*map(plain, ids)])
+        self._known |= {i: None for i in blockers if i not in self._known}
+        self._below |= {i: [] for i in ids}
+        for task in found:
+            if task.parent in ids and not self._is_archived(task.id):
+                self._below[task.parent].append(task.id)
+
+    def _is_archived(self, task_id: str) -> bool:
+        kept = self._known[task_id]
+        return kept is not None and kept.archived
 
     def expect(self, ids: Iterable[str]) -> None:
         """Fetch several tasks at once, and what waits for them, whether they exist or not."""
@@ -212,30 +230,23 @@ class PostgresView(View):
         kept = self.kept(task_id)
         return kept.rank if kept and not kept.task.closed else 0
 
-    @cached_property
-    def has_wild(self) -> bool:
-        """Whether any edge is named by its blocker only."""
-        query = "SELECT EXISTS (SELECT FROM taskwall.edges WHERE board = %s AND wild)"
-        return bool(self.session.rows(query, self.board)[0][0])
-
-    @cached_property
-    def ringed(self) -> bool:
-        """Whether open tasks wait for each other, which no verb brings about."""
-        return bool(self.session.rows("SELECT ringed FROM taskwall.boards WHERE id = %s", self.board)[0][0])
-
     def blockers(self, task: Task) -> tuple[str, ...]:
         """The ids it waits for, known or not, without its children."""
+        found = self._blockers(task)
+        self.load(found)
+        return found
+
+    def _blockers(self, task: Task) -> tuple[str, ...]:
         own = tuple(dict.fromkeys(task.blocked_by))
-        if self.has_wild:
-            query = (
-                "SELECT e.blocker FROM taskwall.edges e "
-                "JOIN taskwall.tasks b ON b.board = e.board AND b.id = e.blocker AND NOT b.archived "
-                "WHERE e.board = %s AND e.task = %s AND e.wild"
-            )
-            wild = [blocker for (blocker,) in self.session.rows(query, self.board, task.id)]
-            own = tuple(dict.fromkeys([*own, *sorted(wild, key=natural)]))
-        self.load(own)
-        return own
+        if not self.wild:
+            return own
+        query = (
+            "SELECT e.blocker FROM taskwall.edges e "
+            "JOIN taskwall.tasks b ON b.board = e.board AND b.id = e.blocker AND NOT b.archived "
+            "WHERE e.board = %s AND e.task = %s AND e.wild"
+        )
+        wild = [blocker for (blocker,) in self.session.rows(query, self.board, task.id)]
+        return tuple(dict.fromkeys([*own, *sorted(wild, key=natural)]))
 
     def dependents(self, task_id: str) -> list[Task]:
         """The tasks that name this id as a blocker, oldest first."""

@@ -212,7 +212,7 @@ class _Ranks:
 
 def count_waits(view: PostgresView) -> None:
     """Ask of every open task whether it waits, after what only blockers say of their dependents has changed."""
-    now = PostgresView(view.session, view.board, view.settings, view.now)
+    now = PostgresView(view.session, view.board, view.settings, view.now, wild=True)
     waits = {task.id: is_waiting(now, task) for task in now.by_age()}
     statement = "UPDATE taskwall.tasks t SET waits = n.waits FROM unnest(%s::text[], %s::boolean[]) n (id, waits)"
     where = "WHERE t.board = %s AND t.id = n.id AND t.waits <> n.waits"
