@@ -94,11 +94,11 @@ def database_url() -> str:
     return new_database(uri, f"taskwall_{os.getpid()}_{time.time_ns() % 10**6}", migrated=True)
 
 
-def new_database(uri: str, name: str, *, migrated: bool = False) -> str:
-    """Make a database; it is dropped when this process ends."""
+def new_database(uri: str, name: str, *, migrated: bool = False, durable: bool = False) -> str:
+    """Make a database; it is dropped when this process ends. durable: on a server that syncs what it acknowledges."""
     with psycopg.connect(uri, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-        if not GIVEN:
+        if not (GIVEN or durable):
             connection.execute("ALTER SYSTEM SET fsync = off")
             connection.execute("SELECT pg_reload_conf()")
     made = urlunsplit(urlsplit(uri)._replace(path=f"/{name}"))

@@ -24,7 +24,7 @@ SELECT DISTINCT e.blocker, e.task FROM taskwall.edges e
 JOIN taskwall.tasks t ON t.board = e.board AND t.id = e.task AND NOT t.archived
 WHERE e.board = %s AND e.blocker = ANY(%s)
 """
-OFFERED = "board = {board} AND open AND NOT waits"
+OFFERED = "open AND NOT waits"
 
 
 class PostgresView(View):
@@ -70,7 +70,7 @@ class PostgresView(View):
         """The task as it is now; until the transaction ends, nobody else changes it."""
         if self.locking and task_id not in self.locked:
             self._known.pop(task_id, None)
-            self._fetch("board = {board} AND id = %s", plain(task_id), lock="FOR UPDATE")
+            self._fetch("id = %s", plain(task_id), lock="FOR UPDATE")
         return self.get(task_id)
 
     def claim(self, task_id: str) -> Claim | None:
@@ -82,7 +82,7 @@ class PostgresView(View):
         """Fetch these at once, unless they are known."""
         wanted = [i for i in dict.fromkeys(ids) if i not in self._known]
         if wanted:
-            self._fetch("board = {board} AND id = ANY(%s)", [plain(i) for i in wanted])
+            self._fetch("id = ANY(%s)", [plain(i) for i in wanted])
             self._known |= {i: None for i in wanted if i not in self._known}
 
     def prepare(self, tasks: list[Task]) -> None:
@@ -91,7 +91,7 @@ class PostgresView(View):
         if not ids:
             return
         blockers = [i for i in dict.fromkeys(b for t in tasks for b in self._blockers(t)) if i not in self._known]
-        where = "board = {board} AND (id = ANY(%s) OR parent = ANY(%s) AND NOT archived)"
+        where = "(id = ANY(%s) OR parent = ANY(%s) AND NOT archived)"
         found = self._fetch(where, [*map(plain, blockers)], [*map(plain, ids)])
         self._known |= {i: None for i in blockers if i not in self._known}
         self._below |= {i: [] for i in ids}
@@ -120,10 +120,10 @@ class PostgresView(View):
         self, where: str, *values: object, order: str = "", most: int | None = None, lock: str = ""
     ) -> list[Task]:
         """The tasks of these rows. A task that is known already is as it was, unless it is locked only now."""
-        query = f"SELECT {COLUMNS.format(now=self.now())} FROM taskwall.tasks WHERE {where.format(board=self.board)}"
+        query = f"SELECT {COLUMNS.format(now=self.now())} FROM taskwall.tasks WHERE board = %s AND {where}"
         query += (f" ORDER BY {order}" if order else "") + (f" LIMIT {most}" if most else "") + f" {lock}"
         found = []
-        for row in self.session.rows(query, *values):
+        for row in self.session.rows(query, self.board, *values):
             if lock:
                 self.locked.add(row[0])
             if lock or row[0] not in self._known:
@@ -136,7 +136,7 @@ class PostgresView(View):
     # Many tasks
 
     def __iter__(self) -> Iterator[Task]:
-        return self._pages("board = {board} AND NOT archived", "id", lambda row: (row["id"],))
+        return self._pages("NOT archived", "id", lambda row: (row["id"],))
 
     def _pages(
         self, where: str, order: str, place: Callable[[dict[str, Any]], tuple[object, ...]], after: Task | None = None
@@ -156,7 +156,7 @@ class PostgresView(View):
 
     def by_age(self, after: Task | None = None, *, closed: bool = False) -> Iterator[Task]:
         """The open tasks, oldest first, from behind one of them on. closed: the finished ones, too."""
-        where = "board = {board} AND " + ("NOT archived" if closed else "open")
+        where = "NOT archived" if closed else "open"
         return self._pages(where, BY_AGE, lambda row: (row["created"], row["sort"], row["id"]), after)
 
     def counts(self, after: Task | None = None) -> tuple[int, int]:
@@ -200,12 +200,12 @@ class PostgresView(View):
 
     def in_progress(self) -> Iterator[Task]:
         """The tasks that somebody holds."""
-        return iter(self._fetch("board = {board} AND held"))
+        return iter(self._fetch("held"))
 
     def held_by(self, actor: Actor) -> list[Task]:
         """The tasks in progress that this actor holds in this session, oldest first."""
         session = plain(actor.session)
-        where = "board = {board} AND held AND (session = %s OR starts_with(session, %s))"
+        where = "held AND (session = %s OR starts_with(session, %s))"
         lock = "FOR UPDATE" if self.locking else ""
         found = self._fetch(where, session, f"{session}/", order=BY_AGE, lock=lock)
         return sorted((task for task in found if actor.holds(self.standing(task))), key=age)
@@ -217,12 +217,12 @@ class PostgresView(View):
 
     def by_subject(self, subject: str) -> list[str]:
         """The ids of at most two tasks with this subject."""
-        where = 'board = {board} AND "left"(subject, 64) = "left"(%s, 64) AND subject = %s AND NOT archived'
+        where = '"left"(subject, 64) = "left"(%s, 64) AND subject = %s AND NOT archived'
         return [task.id for task in self._fetch(where, plain(subject), plain(subject), most=2)]
 
     def by_key(self, key: str) -> Task | None:
         """The task that was created with this idempotency key."""
-        found = self._fetch("board = {board} AND key = %s AND NOT archived", plain(key))
+        found = self._fetch("key = %s AND NOT archived", plain(key))
         return next((task for task in found if task.key == key), None)
 
     def rank(self, task_id: str) -> int:
@@ -251,11 +251,8 @@ class PostgresView(View):
     def dependents(self, task_id: str) -> list[Task]:
         """The tasks that name this id as a blocker, oldest first."""
         if task_id not in self._edges:
-            query = (
-                "board = {board} AND NOT archived AND id IN "
-                "(SELECT task FROM taskwall.edges WHERE board = {board} AND blocker = %s)"
-            )
-            found = self._fetch(query, plain(task_id))
+            query = "NOT archived AND id IN (SELECT task FROM taskwall.edges WHERE board = %s AND blocker = %s)"
+            found = self._fetch(query, self.board, plain(task_id))
             self._edges[task_id] = [task.id for task in found]
             self.prepare([task for task in found if not task.closed])
         return sorted((t for i in self._edges[task_id] if (t := self.get(i))), key=age)
@@ -263,7 +260,7 @@ class PostgresView(View):
     def children(self, task_id: str) -> list[Task]:
         """The tasks whose parent this id is, oldest first."""
         if task_id not in self._below:
-            found = self._fetch("board = {board} AND parent = %s AND NOT archived", plain(task_id))
+            found = self._fetch("parent = %s AND NOT archived", plain(task_id))
             self._below[task_id] = [task.id for task in found]
         return sorted((t for i in self._below[task_id] if (t := self.get(i))), key=age)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...core.graph import longest_chains, rings
-from ...core.model import Task
+from ...core.model import Claim, Task
 from ...core.state import is_waiting
 from ..base import Txn
 from ..files.patch import encode, patch
@@ -20,18 +20,23 @@ MOST_MENDED = 200
 
 PUT = """
 INSERT INTO taskwall.tasks (
-  board, id, body, open, done, held, priority, created, sort, subject, key, parent, waits, behind
+  board, id, body, open, done, held, priority, created, sort, subject, key, parent, waits, behind,
+  claim, session, lapses, taken
 ) VALUES (
   %(board)s, %(id)s, %(body)s, %(open)s, %(done)s, %(held)s, %(priority)s, %(created)s, %(sort)s, %(subject)s, %(key)s,
-  %(parent)s, %(waits)s, %(behind)s
+  %(parent)s, %(waits)s, %(behind)s, %(claim)s, %(session)s, {now} + %(lease)s, CASE WHEN %(granted)s THEN {now} END
 ) ON CONFLICT (board, id) DO UPDATE SET
   body = excluded.body, open = excluded.open, done = excluded.done, held = excluded.held, priority = excluded.priority,
   created = excluded.created, sort = excluded.sort, subject = excluded.subject, key = excluded.key,
-  parent = excluded.parent, waits = excluded.waits, behind = excluded.behind, archived = false
+  parent = excluded.parent, waits = excluded.waits, behind = excluded.behind, archived = false,
+  claim = coalesce(excluded.claim, tasks.claim), session = coalesce(excluded.session, tasks.session),
+  lapses = CASE WHEN excluded.claim IS NULL THEN tasks.lapses ELSE excluded.lapses END,
+  taken = coalesce(excluded.taken, tasks.taken)
 """
 CLAIM = """
-UPDATE taskwall.tasks SET claim = %s, session = %s, lapses = {now} + %s, taken = CASE WHEN %s THEN {now} ELSE taken END
-WHERE board = %s AND id = %s
+UPDATE taskwall.tasks SET claim = %(claim)s, session = %(session)s, lapses = {now} + %(lease)s,
+  taken = CASE WHEN %(granted)s THEN {now} ELSE taken END
+WHERE board = %(board)s AND id = %(id)s
 """
 LINKS = """
 SELECT e.blocker, e.task FROM taskwall.edges e
@@ -56,20 +61,31 @@ def write(session: Session, board: int, txn: Txn, now: str) -> None:
     moved = [t for i, t in txn.changed.items() if _moves(old[i], t)]
     view.expect(task.id for task in moved)
     waits, ranks = _waits(txn, moved, old), _Ranks(txn, moved, old)
-    _put(session, board, txn, waits, ranks.found)
+    _put(session, txn, waits, ranks.found, now)
     wild = _write_edges(session, board, moved, old) or any(_comes_back_wild(view, task) for task in moved)
     _count(session, board, txn, old)
     if wild:
         count_waits(view)
     if wild or ranks.many:
         _count_ranks(session, board)
-    for claim in txn.claimed.values():
-        before = view.claim(claim.task)
-        session.run(
-            CLAIM.format(now=now),
-            *(claim_text(claim), plain(claim.session), None if claim.ttl is None else 60 * claim.ttl),
-            *(before is None or before.epoch != claim.epoch, board, plain(claim.task)),
-        )
+    alone = [_entry(view, claim) for i, claim in txn.claimed.items() if i not in txn.changed]
+    session.run_all(CLAIM.format(now=now), alone)
+
+
+def _entry(view: PostgresView, claim: Claim) -> dict[str, Any]:
+    """The columns of a claim. lease: in seconds; granted: it begins now."""
+    before = view.claim(claim.task)
+    return {
+        "board": view.board,
+        "id": plain(claim.task),
+        "claim": claim_text(claim),
+        "session": plain(claim.session),
+        "lease": None if claim.ttl is None else 60 * claim.ttl,
+        "granted": before is None or before.epoch != claim.epoch,
+    }
+
+
+UNCLAIMED = {"claim": None, "session": None, "lease": None, "granted": False}
 
 
 def _require_locked(view: PostgresView, txn: Txn) -> None:
@@ -89,15 +105,17 @@ def _moves(old: Task | None, new: Task) -> bool:
     )
 
 
-def _put(session: Session, board: int, txn: Txn, waits: dict[str, bool], ranks: dict[str, int]) -> None:
+def _put(session: Session, txn: Txn, waits: dict[str, bool], ranks: dict[str, int], now: str) -> None:
     view = txn.below
     assert isinstance(view, PostgresView)
+    board = view.board
     rows = [
         row_of(task)
+        | (_entry(view, txn.claimed[i]) if i in txn.claimed else UNCLAIMED)
         | {"board": board, "id": i, "waits": waits.get(i, _waited(view, i)), "behind": -ranks.get(i, view.rank(i))}
         for i, task in txn.changed.items()
     ]
-    session.run_all(PUT, rows)
+    session.run_all(PUT.format(now=now), rows)
     unlinked = [(origin, board, i) for i, task in txn.changed.items() if (origin := _unlinked(view.kept(i), task))]
     session.run_all("UPDATE taskwall.tasks SET origin = %s WHERE board = %s AND id = %s", unlinked)
     where = "WHERE board = %s AND id = %s"
