@@ -5,6 +5,7 @@ import json
 import pytest
 from conftest import add, ids, open_board
 from postgres import drift, open_postgres
+from test_postgres_machine import BUGS, rings_that_are_forgotten
 
 from taskwall.core.model import Task
 from taskwall.core.rules import Edit
@@ -93,3 +94,31 @@ def test_ranks_are_counted_right_anew_where_a_task_among_those_written_did_not_m
         txn.put(Task("x", "another", rev=1))
         txn.put(tasks[2].replace(subject="renamed", rev=2))  # it does not move, and others count on it
     assert drift(store) == []
+
+
+def a_working_day(store, board, ringed):
+    """A board on which everything happens once; what had drifted after each step. ringed: behind a ring."""
+    ring = [of_claude("1", blocked_by=["2"]), of_claude("2", blocked_by=["1", "3"])]
+    move_in(store, *(ring if ringed else ()), of_claude("3"))
+    steps = [
+        lambda: [add(board, "a"), add(board, "b", "a"), add(board, "c", "b"), add(board, "d")],
+        lambda: board.update("d", Edit(parent="b")),
+        lambda: board.update("3", Edit(add_blocked_by=("c",))),
+        lambda: [board.claim("a"), board.complete("a")],
+        lambda: board.archive(),
+        lambda: board.update("d", Edit(parent="")),
+        lambda: board.reopen("a"),
+        lambda: board.cancel("b", cascade=True),
+    ]
+    return [drift(store) for step in steps if step() or True]
+
+
+@pytest.mark.parametrize("ringed", [False, True])
+def test_nothing_drifts_on_a_working_day(store, board, ringed):
+    assert a_working_day(store, board, ringed) == [[]] * 8
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda each: each.__name__)
+def test_on_a_working_day_a_seeded_bug_is_found(store, board, bug, monkeypatch):
+    bug(monkeypatch)
+    assert any(a_working_day(store, board, bug == rings_that_are_forgotten)), "the detector sees nothing"

@@ -125,11 +125,17 @@ def play(machine, examples, steps, **more):
 QUICK = {"derandomize": True, "database": None}
 
 
+def test_a_board_in_postgres_answers_like_one_in_memory_quickly():
+    play(Moved, 4, 30, **QUICK)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", [OnPostgres, WithSessionLimit, Moved])
 def test_a_board_in_postgres_answers_like_one_in_memory(machine):
     play(machine, 12, 30, **QUICK)
 
 
+@pytest.mark.slow
 def test_ranks_that_are_all_counted_anew_are_the_same(monkeypatch):
     monkeypatch.setattr(writing, "MOST_MENDED", -1)
     play(Moved, 10, 30, **QUICK)
@@ -170,18 +176,18 @@ def archived_tasks_that_count(monkeypatch):
     monkeypatch.setattr(writing, "_count", lambda *_: None)
 
 
-@pytest.mark.parametrize(
-    ("bug", "machine"),
-    [
-        pytest.param(parents_that_move_nothing, OnPostgres, marks=at_length),
-        (ranks_of_the_changed_alone, OnPostgres),
-        (waits_of_the_changed_alone, OnPostgres),
-        (archived_tasks_that_count, OnPostgres),
-        pytest.param(rings_that_are_forgotten, Moved, marks=at_length),
-    ],
-    ids=lambda each: each.__name__,
+BUGS = (
+    parents_that_move_nothing,
+    ranks_of_the_changed_alone,
+    waits_of_the_changed_alone,
+    archived_tasks_that_count,
+    rings_that_are_forgotten,
 )
-def test_a_seeded_bug_is_found(monkeypatch, bug, machine):
+
+
+@at_length
+@pytest.mark.parametrize("bug", BUGS, ids=lambda each: each.__name__)
+def test_a_seeded_bug_is_found(monkeypatch, bug):
     bug(monkeypatch)
     with pytest.raises(AssertionError):
-        play(machine, 400, 30, phases=[Phase.generate], **QUICK)
+        play(Moved if bug == rings_that_are_forgotten else OnPostgres, 400, 30, phases=[Phase.generate], **QUICK)

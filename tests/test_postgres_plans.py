@@ -68,7 +68,14 @@ def asked(monkeypatch):
     sent = []
     for name in ("rows", "run"):
         monkeypatch.setattr(Session, name, _noting(getattr(Session, name), sent))
-    many = Session.run_all
+    script, many = Session.script, Session.run_all
+
+    def last_of(self, statements):
+        if (last := statements.rpartition("; ")[2]).startswith("SELECT"):
+            sent.append((last, ()))
+        return script(self, statements)
+
+    monkeypatch.setattr(Session, "script", last_of)
 
     def run_all(self, statement, values):
         sent.extend((statement, each) for each in values[:1])

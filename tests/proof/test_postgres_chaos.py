@@ -16,6 +16,9 @@ import sys
 import time
 
 import pytest
+
+pytest.importorskip("psycopg", reason="the extra `postgres` is not installed")
+
 from crowd import no_locks_in_postgres
 
 from taskwall import registry, verbs  # noqa: F401 - importing verbs registers them
@@ -144,11 +147,13 @@ def chaos(tmp_path, tasks, restarts, *bug, seconds=120):
     return played.kills, played.restarts, played.faults()
 
 
+@pytest.mark.slow
 def test_agents_killed_on_a_server_that_is_restarted_do_every_task_once_quickly(tmp_path, figure):
     kills, restarts, bad = chaos(tmp_path, 20, 2)
     figure(f"chaos in PostgreSQL: kill -9, {restarts} restarts of the server, quick", tried=kills, bad=bad, at_least=6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS)
 def test_chaos_finds_a_store_without_one_of_its_steps(tmp_path, bug):
     found = chaos(tmp_path, 60, 4, bug, seconds=8)[-1]

@@ -93,6 +93,7 @@ def cut_faults(wire, change, where, warm):
     return [f"{change}, cut {where}: {fault}" for fault in found + drift(board.store)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", CUTS)
 def test_a_commit_that_is_cut_is_kept_or_refused_and_nothing_between(new_wire, where, figure):
     plays = [(change, warm) for change in CHANGES for warm in (0, 4)]
@@ -104,6 +105,22 @@ def test_a_commit_that_is_cut_is_kept_or_refused_and_nothing_between(new_wire, w
 def test_a_client_that_does_not_ask_what_became_of_its_commit_is_found(new_wire, monkeypatch, belief, where):
     monkeypatch.setattr(Session, "_was_kept", lambda *_: belief)
     assert cut_faults(new_wire(), "complete", where, 0), "the detector sees nothing"
+
+
+@pytest.mark.parametrize(("verb", "most"), [("claim", 4), ("beat", 3), ("complete", 8)])
+def test_a_verb_asks_the_server_so_often_and_no_more(new_wire, verb, most):
+    wire = new_wire()
+    board = board_through(wire)
+    board.create([Draft(f"task {n}", id=f"t{n}", blocked_by=(f"t{n - 1}",) if n % 2 else ()) for n in range(6)])
+    acts = {
+        "claim": board.claim,
+        "beat": lambda: board.beat([token], ttl=15),
+        "complete": lambda: board.complete(token),
+    }
+    token = board.claim(ttl=15).row.task.token
+    before = wire.exchanges
+    acts[verb]()
+    assert wire.exchanges - before <= most
 
 
 # Many that are cut at random

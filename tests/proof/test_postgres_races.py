@@ -28,7 +28,7 @@ def place(_=None):
 
 
 def test_contended_claims_in_postgres_are_granted_once_quickly(figure):
-    contend(place, figure, {2: 100, 8: 200}, " in PostgreSQL")
+    contend(place, figure, {2: 60, 4: 60}, " in PostgreSQL")
 
 
 @at_length
