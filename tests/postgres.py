@@ -63,7 +63,7 @@ class SystemServer:
         self._run("initdb", "-U", "postgres", "--auth=trust", "--encoding=utf8")
         self._run("pg_ctl", "-w", "-o", f'-h "" -k {folder}', "-l", f"{folder}/log", "start")
         atexit.register(self._run, "pg_ctl", "-m", "immediate", "stop")
-        self.uri = f"postgresql://postgres@/postgres?host={quote(str(folder), safe='')}"
+        self.uri = f"postgresql://postgres:@/postgres?host={quote(str(folder), safe='')}"
 
     def restart(self, mode: str = "immediate") -> None:
         self._run("pg_ctl", "-m", mode, "-w", "-l", f"{self._data}/log", "restart")

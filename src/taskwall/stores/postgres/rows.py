@@ -78,6 +78,15 @@ def edges_of(task: Task) -> set[tuple[str, str, bool]]:
     return own | {(task.id, plain(blocked), True) for blocked in task.blocks}
 
 
+EVENT = "INSERT INTO taskwall.events (board, at, task, event) VALUES (%s, %s, %s, %s)"
+
+
+def event_row(board: int, event: dict[str, Any]) -> tuple[Any, ...]:
+    """The values of EVENT. What came from a log of files may be of any type."""
+    at, task = (plain(value) if isinstance(value := event.get(key), str) else "" for key in ("at", "task"))
+    return board, at, task or None, encode(event)
+
+
 def claim_text(claim: Claim) -> str:
     """What is kept of a claim; `boot` says on which machine its process can be looked for."""
     return encode({name: getattr(claim, name) for name in STORED} | {"boot": boot_id() if claim.process else ""})

@@ -17,9 +17,9 @@ import psycopg
 from ...core.errors import Invalid
 from ...core.model import Settings
 from ..base import Txn, Watch, require_here
-from ..files.patch import encode
 from ..whole import Whole
 from .database import READ, WRITE, Database, Session
+from .rows import EVENT, event_row
 from .schema import require_tables
 from .view import PostgresView
 from .whole import read_whole, write_whole
@@ -133,8 +133,7 @@ class PostgresStore:
         return f"{WRITE}; SELECT {lock}({LOCKS}, {self.number}); {about}"
 
     def _log(self, session: Session, events: list[dict[str, Any]]) -> None:
-        query = "INSERT INTO taskwall.events (board, at, task, event) VALUES (%s, %s, %s, %s)"
-        session.run_all(query, [(self.number, e.get("at", ""), e.get("task"), encode(e)) for e in events])
+        session.run_all(EVENT, [event_row(self.number, event) for event in events])
 
     def events(self, task_id: str | None = None, since: str | None = None) -> list[dict[str, Any]]:
         """What happened, oldest first."""

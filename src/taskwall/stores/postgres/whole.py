@@ -16,7 +16,7 @@ from ..files.folder import SUFFIX
 from ..files.patch import encode
 from ..whole import ARCHIVE, Piece, Whole, renewed
 from .database import Session
-from .rows import COLUMNS, Kept, claim_text, edges_of, plain, row_of
+from .rows import COLUMNS, EVENT, Kept, claim_text, edges_of, event_row, plain, row_of
 
 INSERT = """
 INSERT INTO taskwall.tasks (
@@ -28,7 +28,6 @@ INSERT INTO taskwall.tasks (
 )
 """
 EDGE = "INSERT INTO taskwall.edges (board, blocker, task, wild) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING"
-EVENT = "INSERT INTO taskwall.events (board, at, task, event) VALUES (%s, %s, %s, %s)"
 
 
 def read_whole(session: Session, board: int, now: str) -> Whole:
@@ -75,7 +74,7 @@ def write_whole(session: Session, board: int, whole: Whole, now: str) -> None:
     rows = [_row(piece, view, board) for piece in whole.pieces]
     session.run_all(INSERT.format(now=now), rows)
     session.run_all(EDGE, [(board, *edge) for task in tasks.values() for edge in sorted(edges_of(task))])
-    session.run_all(EVENT, [(board, e.get("at", ""), e.get("task"), encode(e)) for e in whole.events])
+    session.run_all(EVENT, [event_row(board, event) for event in whole.events])
     unfinished = sum(not task.closed for task in tasks.values())
     session.run(
         "UPDATE taskwall.boards SET tasks = %s, unfinished = %s, ringed = %s, settings = %s, moved = '' WHERE id = %s",
