@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
+import subprocess
 import sys
 import uuid
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # there stands how a server is found
 
@@ -26,13 +26,13 @@ class Absent(Exception):
 
 def new_server():
     """A server of the bench's own, as `database(name)`: a URL of a new, empty database."""
+    from _pytest.outcomes import Skipped
+
     try:
         import postgres
-    except BaseException as why:  # what skips a test
-        raise Absent(str(why)) from None
-    try:
+
         uri = postgres.GIVEN or postgres.own_server("bench").uri
-    except BaseException as why:
+    except (ImportError, Skipped) as why:
         raise Absent(str(why)) from None
     return lambda name: postgres.new_database(uri, f"bench_{name}_{os.getpid()}", durable=True)
 
@@ -112,8 +112,9 @@ TAKERS = {OURS: claimer, BARE: bare, "procrastinate": procrastinate, "pgqueuer":
 
 
 def fill(kind, url, tasks):
-    """So many pieces of work that anybody may take."""
+    """Put so many pieces of work into an empty database, that anybody may take."""
     {OURS: fill_ours, BARE: fill_bare, "procrastinate": fill_procrastinate, "pgqueuer": fill_pgqueuer}[kind](url, tasks)
+    run(url, "ANALYZE")
 
 
 def fill_ours(url, tasks):
@@ -128,7 +129,6 @@ def fill_ours(url, tasks):
     schema.migrate(store.database)
     store.make()
     Board(store, Actor("maker", "maker")).create([Draft(f"task number {n}") for n in range(tasks)])
-    analyze(url)
 
 
 def fill_bare(url, tasks):
@@ -163,28 +163,21 @@ def fill_pgqueuer(url, tasks):
             await queries.enqueue(["work"] * tasks, [None] * tasks, [0] * tasks)
 
     asyncio.run(put())
-    analyze(url)
 
 
 def run(url, *statements):
     import psycopg
 
     with psycopg.connect(url, autocommit=True) as connection:
-        for statement in (*statements, "ANALYZE"):
+        for statement in statements:
             connection.execute(statement)
-
-
-def analyze(url):
-    run(url)
 
 
 def place(database, kind, crowd, tasks, python):
     """The URL of a new database with so much work in it."""
-    import subprocess
-
-    url = database(f"{''.join(filter(str.isalpha, kind.split()[0])).lower()}{crowd}")
-    subprocess.run([python, __file__, kind, url, str(tasks)], check=True, stdout=subprocess.DEVNULL)
-    assert urlsplit(url).path
+    url = database(f"{kind.split()[0].lower()}_{crowd}")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.run([python, __file__, kind, url, str(tasks)], check=True, **quiet)
     return url
 
 
