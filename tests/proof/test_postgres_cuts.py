@@ -15,10 +15,10 @@ from postgres import COUNT, at_length, database_url, drift, open_postgres
 from wire import AFTER, BEFORE, CUTS, MEANWHILE, Wire
 
 from taskwall import registry, verbs  # noqa: F401 - importing verbs registers them
-from taskwall.core.errors import NothingActionable, Refused
+from taskwall.core.errors import NothingActionable, Refused, Unwritable
 from taskwall.core.model import Settings
 from taskwall.core.rules import Draft, Edit
-from taskwall.stores.postgres.database import Address, Database, Session
+from taskwall.stores.postgres.database import READ, WRITE, Address, Database, Session
 
 RULES = Settings(max_attempts=1000)
 
@@ -121,6 +121,39 @@ def test_a_verb_asks_the_server_so_often_and_no_more(new_wire, verb, most):
     before = wire.exchanges
     acts[verb]()
     assert wire.exchanges - before <= most
+
+
+def begun(database):
+    session = database.begin(f"{WRITE}; SELECT pg_current_xact_id()::text")
+    return session, session.first[0]
+
+
+def is_there(database, name):
+    with database.session(READ) as session:
+        return bool(session.rows("SELECT 1 FROM taskwall.boards WHERE name = %s", name))
+
+
+MAKE = "INSERT INTO taskwall.boards (name) VALUES (%s)"
+
+
+def test_what_fails_after_a_commit_takes_nothing_back():
+    store = open_postgres()
+    session, transaction = begun(store.database)
+    with session.keeping(transaction, "SELECT 1 / 0"):
+        session.run(MAKE, f"{store.name} too")
+    assert is_there(store.database, f"{store.name} too")
+
+
+def test_a_statement_that_is_refused_before_the_commit_takes_all_back_at_once():
+    store = open_postgres()
+    session, transaction = begun(store.database)
+    started = time.monotonic()
+    with pytest.raises(Unwritable, match="division by zero"), session.keeping(transaction):
+        session.run(MAKE, f"{store.name} too")
+        session.run("SELECT 1 / 0")
+    session.close()
+    assert time.monotonic() - started < store.database.patience
+    assert not is_there(store.database, f"{store.name} too")
 
 
 # Many that are cut at random

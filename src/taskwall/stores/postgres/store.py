@@ -116,7 +116,8 @@ class PostgresStore:
             view = PostgresView(session, number, self.settings, self._now, wild=wild, ringed=ringed, locking=not alone)
             txn = Txn(view, alone=alone)
             yield txn
-            # Told after the commit, for such commits wait for each other. Leases that are renewed are no news.
+            # Told after the commit, for commits that tell wait for each other, and sent with it, so that no death comes
+            # between. Leases that are renewed are no news.
             news = f"NOTIFY {self._channel}" if txn.changed or txn.log else ""
             with session.keeping(transaction, news):
                 write(session, number, txn, self._now())

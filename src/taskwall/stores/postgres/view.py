@@ -221,8 +221,8 @@ class PostgresView(View):
         return [task.id for task in self._fetch(where, plain(subject), plain(subject), most=2)]
 
     def by_key(self, key: str) -> Task | None:
-        """The task that was created with this idempotency key."""
-        found = self._fetch("key = %s AND NOT archived", plain(key))
+        """The task that was created with this idempotency key, the oldest where one came back from the archive."""
+        found = self._fetch("key = %s AND NOT archived", plain(key), order=BY_AGE)
         return next((task for task in found if task.key == key), None)
 
     def rank(self, task_id: str) -> int:
