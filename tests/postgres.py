@@ -168,3 +168,9 @@ def drift(store: PostgresStore) -> list[str]:
             f"{task.id}.{name}: {row[name]}, not {value}" for name, value in follows.items() if row[name] != value
         ]
     return wrong
+
+
+def drop(store: PostgresStore) -> None:
+    """Take a board out of the database, which would be found wrong with it."""
+    with store.database.session("BEGIN") as session:
+        session.run("DELETE FROM taskwall.boards WHERE id = %s", store.number)

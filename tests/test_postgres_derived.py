@@ -4,7 +4,7 @@ import json
 
 import pytest
 from conftest import add, ids, open_board
-from postgres import drift, open_postgres
+from postgres import drift, drop, open_postgres
 from test_postgres_machine import BUGS, rings_that_are_forgotten
 
 from taskwall.core.model import Task
@@ -17,7 +17,9 @@ from taskwall.stores.whole import Piece, Whole
 
 @pytest.fixture
 def store(clock):
-    return open_postgres(clock)
+    store = open_postgres(clock)
+    yield store
+    drop(store)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from conftest import ids, open_board
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, multiple, rule, run_state_machine_as_test
-from postgres import at_length, board_url, drift, open_postgres
+from postgres import at_length, board_url, drift, drop, open_postgres
 from test_machine import ACTORS, RULES, Boards
 
 from taskwall.core.model import Actor, Claim
@@ -38,6 +38,7 @@ class OnPostgres(Boards):
     def teardown(self):
         super().teardown()
         if hasattr(self, "database"):
+            drop(self.stores["postgres"])
             self.database.close()
 
     @rule(who=st.integers(0, 4), older=st.sampled_from([0, 1]))

@@ -232,6 +232,7 @@ class PostgresView(View):
 
     def blockers(self, task: Task) -> tuple[str, ...]:
         """The ids it waits for, known or not, without its children."""
+        self.prepare([task])  # whoever asks for blockers asks for children next
         found = self._blockers(task)
         self.load(found)
         return found
