@@ -43,7 +43,8 @@ class Bench:
         self.skipped: dict[str, str] = {}
 
     def run(self) -> None:
-        for part in (self.commands, self.against_rivals, self.crowds, self.on_one_server, self.inside, self.read_by_agents, self.server):
+        many = (self.crowds, self.on_one_server)
+        for part in (self.commands, self.against_rivals, *many, self.inside, self.read_by_agents, self.server):
             began = time.monotonic()
             part()
             print(f"# {part.__name__}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)

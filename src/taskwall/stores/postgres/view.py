@@ -87,7 +87,7 @@ class PostgresView(View):
 
     def prepare(self, tasks: list[Task]) -> None:
         """Fetch at once what the states of several tasks follow from: their blockers and children."""
-        ids = [task.id for task in tasks if task.id not in self._below]
+        ids = {task.id for task in tasks if task.id not in self._below}
         if not ids:
             return
         blockers = [i for i in dict.fromkeys(b for t in tasks for b in self._blockers(t)) if i not in self._known]

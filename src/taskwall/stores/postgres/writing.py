@@ -204,6 +204,8 @@ class _Ranks:
         self.many = bool(moved) and (
             self._view.ringed or len(moved) > MOST_MENDED or not self._mend(list(dict.fromkeys(todo)))
         )
+        if self.many:
+            self.found.clear()
 
     def _ahead(self, task: Task) -> list[str]:
         """The tasks on which this one's end, or its place, has a bearing: its blockers and its children."""
