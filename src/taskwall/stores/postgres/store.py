@@ -18,7 +18,7 @@ from ...core.errors import Invalid
 from ...core.model import Settings
 from ..base import Txn, Watch, require_here
 from ..whole import Whole
-from .database import READ, WRITE, Database, Session
+from .database import READ, WRITE, Database, Session, Trace
 from .rows import EVENT, event_row
 from .schema import require_tables
 from .view import PostgresView
@@ -119,7 +119,7 @@ class PostgresStore:
             # Told after the commit, for commits that tell wait for each other, and sent with it, so that no death comes
             # between. Leases that are renewed are no news.
             news = f"NOTIFY {self._channel}" if txn.changed or txn.log else ""
-            with session.keeping(transaction, news):
+            with session.keeping(transaction, self._trace(txn.log), news):
                 write(session, number, txn, self._now())
                 self._log(session, txn.log)
         finally:
@@ -132,6 +132,13 @@ class PostgresStore:
             f"SELECT pg_current_xact_id()::text, moved, {WILD}, ringed FROM taskwall.boards WHERE id = {self.number}"
         )
         return f"{WRITE}; SELECT {lock}({LOCKS}, {self.number}); {about}"
+
+    def _trace(self, events: list[dict[str, Any]]) -> Trace | None:
+        """Asks for the first event of a change, by which that is known; what is not logged may be done again."""
+        if not events:
+            return None
+        board, at, _, event = event_row(self.number, events[0])
+        return "SELECT 1 FROM taskwall.events WHERE board = %s AND at = %s AND event = %s", board, at, event
 
     def _log(self, session: Session, events: list[dict[str, Any]]) -> None:
         session.run_all(EVENT, [event_row(self.number, event) for event in events])
