@@ -48,6 +48,8 @@ class Server:
         server = self._server
         ours = {"bin_path": server.bin_path, "user": server.system_user, "timeout": 60}
         self._pgexec("pg_ctl", ("-D", str(server.pgdata), "-m", mode, "-w", "-l", str(server.log), "restart"), **ours)
+        # The package stops at its end the process that it knows.
+        server._postmaster_info = type(server._postmaster_info).read_from_pgdata(server.pgdata)
 
 
 class SystemServer:

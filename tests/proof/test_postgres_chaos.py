@@ -137,7 +137,7 @@ def chaos(tmp_path, tasks, restarts, *bug, seconds=120):
     """How it went: kills, restarts, and what is wrong at the end."""
     from postgres import board_url, new_database, own_server
 
-    server = own_server("chaos")
+    server = own_server(f"chaos-{os.getpid()}")  # no other process of the run has to bear its restarts
     name = f"chaos{time.time_ns()}"
     played = Chaos(server, board_url("main", new_database(server.uri, name, migrated=True)), tmp_path, tasks, *bug)
     try:

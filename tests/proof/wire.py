@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
 import struct
 import tempfile
@@ -79,6 +80,7 @@ class Wire:
     def close(self) -> None:
         self._listener.close()
         self.cut_all()
+        shutil.rmtree(self._folder)
 
     def _answer(self, client, server) -> None:
         while data := server.recv(65536):
