@@ -162,7 +162,7 @@ def test_chaos_finds_a_store_without_one_of_its_steps(tmp_path, bug):
 
 @pytest.mark.skipif(not os.environ.get("TASKWALL_LONG"), reason="takes minutes: TASKWALL_LONG=1")
 def test_agents_killed_on_a_server_that_is_restarted_do_every_task_once(tmp_path, figure):
-    kills, restarts, bad = chaos(tmp_path, 400, 8, seconds=400)
+    kills, restarts, bad = chaos(tmp_path, 1_000, 12, seconds=400)
     figure(f"chaos in PostgreSQL: kill -9, {restarts} restarts of the server", tried=kills, bad=bad, at_least=40)
 
 

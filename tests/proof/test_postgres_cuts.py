@@ -18,6 +18,7 @@ from taskwall import registry, verbs  # noqa: F401 - importing verbs registers t
 from taskwall.core.errors import NothingActionable, Refused, Unwritable
 from taskwall.core.model import Settings
 from taskwall.core.rules import Draft, Edit
+from taskwall.stores.base import Outdated
 from taskwall.stores.postgres.database import READ, WRITE, Address, Database, Session
 
 RULES = Settings(max_attempts=1000)
@@ -154,6 +155,34 @@ def test_a_statement_that_is_refused_before_the_commit_takes_all_back_at_once():
     session.close()
     assert time.monotonic() - started < store.database.patience
     assert not is_there(store.database, f"{store.name} too")
+
+
+def numbers_that_mislead(database):
+    """That of another transaction, which was kept, and one that the server has not given yet."""
+    session, transaction = begun(database)
+    with session.keeping(transaction):
+        pass
+    session.close()
+    return transaction, str(int(transaction) + 10**6)
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["given again", "not given yet"])
+@pytest.mark.parametrize("where", [BEFORE, AFTER])
+def test_a_server_that_forgot_a_transactions_number_is_asked_for_what_it_left(new_wire, where, which):
+    wire = new_wire()
+    store = board_through(wire).store
+    number = numbers_that_mislead(store.database)[which]
+    event = {"at": "2026", "by": "a", "session": "s", "verb": "note", "task": "t"}
+    session, _ = begun(store.database)
+    wire.armed = where
+    told = True
+    try:
+        with session.keeping(number, store._trace([event])):
+            store._log(session, [event])
+    except Outdated:
+        told = False
+    assert wire.cuts == 1
+    assert told == (where == AFTER) == bool(store.events())
 
 
 # Many that are cut at random

@@ -32,6 +32,9 @@ class Wire:
         self.url = parts._replace(query=f"host={quote(self._folder, safe='')}").geturl()
         self.armed, self.cuts, self.down = "", 0, False
         self.exchanges = 0
+        self._muted: dict[
+            socket.socket, threading.Event
+        ] = {}  # by client: that its answer has come, and goes no further
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(os.path.join(self._folder, ".s.PGSQL.5432"))
@@ -79,7 +82,10 @@ class Wire:
 
     def _answer(self, client, server) -> None:
         while data := server.recv(65536):
-            client.sendall(data)
+            if client in self._muted:
+                self._muted[client].set()
+            else:
+                client.sendall(data)
 
     def _ask(self, client, server) -> None:
         """Pass on message by message what a client says."""
@@ -101,16 +107,16 @@ class Wire:
             server.sendall(head + body)
 
     def _cut_commit(self, where: str, message: bytes, client, server) -> None:
+        if where == AFTER:
+            self._muted[client] = threading.Event()
+        if where == MEANWHILE:
+            client.shutdown(socket.SHUT_RDWR)
         if where != BEFORE:
-            client.shutdown(socket.SHUT_WR if where == AFTER else socket.SHUT_RDWR)
             # A statement of the extended protocol is carried out at the next Execute and Sync.
             extended = b"" if message[:1] == b"Q" else b"E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04"
             server.sendall(message + extended)
-            if where == AFTER:
-                server.settimeout(0.3)
-                with contextlib.suppress(TimeoutError):
-                    while server.recv(65536):
-                        pass
+        if where == AFTER:
+            assert self._muted[client].wait(10)
         raise _Cut
 
 

@@ -46,6 +46,10 @@ PASSING = (
 """What is said of a server that may soon let us in; any other complaint is final, be it the server's or libpq's."""
 
 
+Trace = tuple[Any, ...]
+"""A query and its values."""
+
+
 @functools.cache
 def shared(conninfo: str) -> Database:
     """The one database at an address, whose connections all its boards in this process share."""
@@ -215,10 +219,11 @@ class Session:
             self._connection.execute("COMMIT")
 
     @contextmanager
-    def keeping(self, transaction: str, afterwards: str = "") -> Iterator[None]:
+    def keeping(self, transaction: str, trace: Trace | None = None, afterwards: str = "") -> Iterator[None]:
         """Send the statements of the block and keep everything, in one exchange. Raises Outdated when it was not kept.
 
-        transaction: its number, by which it can be told whether it was. afterwards: what is said once it was.
+        transaction: its number. trace: a question that is answered by rows only when it was kept; what leaves none may
+        be done again. afterwards: what is said once it was.
         """
         try:
             with self._connection.pipeline():
@@ -227,7 +232,7 @@ class Session:
                 if afterwards:
                     self._connection.execute(afterwards)
         except psycopg.Error as error:
-            if self._is_within or not self._was_kept(transaction):
+            if self._is_within or not self._was_kept(transaction, trace):
                 raise self._refused(error) from None
 
     @property
@@ -247,21 +252,32 @@ class Session:
     def __del__(self) -> None:
         self.close()
 
-    def _was_kept(self, transaction: str) -> bool:
-        """What became of a transaction whose end was sent, but not answered."""
+    def _was_kept(self, transaction: str, trace: Trace | None) -> bool:
+        """What became of a transaction whose end was sent, but not answered: once it is over, what it left tells.
+
+        Its number does not: a server that broke down gives those again that it did not keep.
+        """
         until = time.monotonic() + self.database.patience
-        known = "in progress"
-        with suppress(Refused):
-            while known == "in progress" and time.monotonic() < until:
-                time.sleep(0.05)  # its server process may not have noticed yet that nobody listens
+        while time.monotonic() < until:
+            with suppress(Refused, psycopg.Error):
                 with self.database.session("BEGIN READ ONLY") as asking:
-                    known = asking.rows("SELECT pg_xact_status(%s::xid8)", transaction)[0][0]
-        if known == "in progress":
-            raise Unwritable(
-                "the connection broke while the change was being kept, and the server does not tell whether it was",
-                next="look at the task: `taskwall show`; then repeat the command if it is not done",
-            )
-        return known == "committed"
+                    over = asking.is_over(transaction)
+                if over:
+                    with self.database.session("BEGIN READ ONLY") as asking:
+                        return trace is not None and bool(asking.rows(*trace))
+            time.sleep(0.05)  # its server process may not have noticed yet that nobody listens
+        raise Unwritable(
+            "the connection broke while the change was being kept, and the server does not tell whether it was",
+            next="look at the task: `taskwall show`; then repeat the command if it is not done",
+        )
+
+    def is_over(self, transaction: str) -> bool:
+        """Whether no transaction of this number is at work. The last question of a session."""
+        try:
+            found = self._connection.execute("SELECT pg_xact_status(%s::xid8)", (transaction,)).fetchone()
+        except errors.InvalidParameterValue:  # a number that the server, broken down since, has not given yet
+            return True
+        return found != ("in progress",)
 
     @contextmanager
     def _told(self) -> Iterator[None]:

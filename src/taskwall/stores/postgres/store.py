@@ -20,7 +20,7 @@ from ...core.model import Settings
 from ..base import Txn, Watch, require_here
 from ..whole import Whole
 from .address import Address
-from .database import MOVE, READ, WRITE, Database, Session
+from .database import MOVE, READ, WRITE, Database, Session, Trace
 from .rows import EVENT, event_row
 from .schema import require_tables
 from .view import PostgresView
@@ -139,7 +139,7 @@ class PostgresStore:
             # Told after the commit, for commits that tell wait for each other, and sent with it, so that no death comes
             # between. Leases that are renewed are no news.
             news = f"NOTIFY {self._channel}" if txn.changed or txn.log else ""
-            with session.keeping(transaction, news):
+            with session.keeping(transaction, self._trace(txn.log), news):
                 write(session, number, txn, self._now())
                 self._log(session, txn.log)
         finally:
@@ -152,6 +152,13 @@ class PostgresStore:
             f"SELECT pg_current_xact_id()::text, moved, {WILD}, ringed FROM taskwall.boards WHERE id = {self.number}"
         )
         return f"{begin}; SELECT {lock}({LOCKS}, {self.number}); {about}"
+
+    def _trace(self, events: list[dict[str, Any]]) -> Trace | None:
+        """Asks for the first event of a change, by which that is known; what is not logged may be done again."""
+        if not events:
+            return None
+        board, at, _, event = event_row(self.number, events[0])
+        return "SELECT 1 FROM taskwall.events WHERE board = %s AND at = %s AND event = %s", board, at, event
 
     def _log(self, session: Session, events: list[dict[str, Any]]) -> None:
         session.run_all(EVENT, [event_row(self.number, event) for event in events])
@@ -214,29 +221,31 @@ class PostgresStore:
 
         Raises Invalid unless there is nothing here, or the board was moved away; Outdated when it was not kept.
         """
-        with self._moving() as (session, _):
+        kept = ("SELECT 1 FROM taskwall.tasks WHERE board = %s LIMIT 1", self.number)
+        with self._moving(kept) as (session, _):
             write_whole(session, self.number, whole, self._now())
             yield read_whole(session, self.number, self._now())
 
     @contextmanager
     def giving_away(self, target: str) -> Iterator[Whole]:
         """All of the board, which is only read here when the block has ended without an exception."""
-        with self._moving() as (session, moved):
+        kept = ("SELECT 1 FROM taskwall.boards WHERE id = %s AND moved = %s", self.number, target)
+        with self._moving(kept) as (session, moved):
             if moved != target:  # a move there that was broken off can be made again
                 require_here(moved)
             yield read_whole(session, self.number, self._now())
             session.run("UPDATE taskwall.boards SET moved = %s WHERE id = %s", target, self.number)
 
     @contextmanager
-    def _moving(self) -> Iterator[tuple[Session, str]]:
-        """A transaction alone that may take its time, and where the board was moved to."""
+    def _moving(self, trace: Trace) -> Iterator[tuple[Session, str]]:
+        """A transaction alone that may take its time, and where the board was moved to. trace: see `Session.keeping`."""
         session = self.database.begin(self._locked(MOVE, alone=True))
         try:
             if not session.first:
                 raise self._gone()
             transaction, moved, *_ = session.first
             yield session, moved
-            with session.keeping(transaction, f"NOTIFY {self._channel}"):
+            with session.keeping(transaction, trace, f"NOTIFY {self._channel}"):
                 pass
         finally:
             session.close()
