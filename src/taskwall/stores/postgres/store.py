@@ -238,7 +238,7 @@ class PostgresStore:
 
     @contextmanager
     def _moving(self, trace: Trace) -> Iterator[tuple[Session, str]]:
-        """A transaction alone that may take its time, and where the board was moved to. trace: see `Session.keeping`."""
+        """A transaction alone that may take its time, and where the board lies now. trace: see `Session.keeping`."""
         session = self.database.begin(self._locked(MOVE, alone=True))
         try:
             if not session.first:
