@@ -96,10 +96,10 @@ def database_url() -> str:
     return new_database(uri, f"taskwall_{os.getpid()}_{time.time_ns() % 10**6}", migrated=True)
 
 
-def new_database(uri: str, name: str, *, migrated: bool = False, durable: bool = False) -> str:
+def new_database(uri: str, name: str, *, migrated: bool = False, durable: bool = False, encoding: str = "UTF8") -> str:
     """Make a database; it is dropped when this process ends. durable: on a server that syncs what it acknowledges."""
     with psycopg.connect(uri, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
+        connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
         if not (GIVEN or durable):
             connection.execute("ALTER SYSTEM SET fsync = off")
             connection.execute("SELECT pg_reload_conf()")

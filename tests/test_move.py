@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,53 @@ def test_a_moved_board_is_only_read_where_it_was(board, tmp_path):
     add(config.open_board(location(tmp_path / "back"), USER), "x")
 
 
+def test_who_has_the_board_open_writes_no_more_where_it_was(board, tmp_path):
+    files = config.open_board(location(board), USER)
+    add(files, "before")
+    url = fresh_url()
+    move(location(board), location(url), USER)
+    before = files_in(board)
+    for call in ((add, files, "x"), (files.claim,), (files.hold, "a")):
+        refused("read_only", *call)
+    refused("read_only", move, location(board), location(fresh_url()), USER)
+    assert files_in(board) == before
+    assert "before" in ids(config.open_board(location(url), USER).list().rows)
+    assert "lies at" in config.open_board(location(board), USER).store.notices[0]
+
+
+def test_a_move_that_the_database_does_not_keep_leaves_the_files_open(board, monkeypatch):
+    from taskwall.stores.postgres.database import Session
+
+    url = fresh_url()
+    config.open_database(location(url)).make()
+    monkeypatch.setattr(Session, "keeping", lambda *_: (_ for _ in ()).throw(Refused("gave up")))
+    with pytest.raises(Refused, match="gave up"):
+        move(location(board), location(url), USER)
+    monkeypatch.undo()
+    add(config.open_board(location(board), USER), "still")
+    move(location(board), location(url), USER)
+
+
+def test_ids_longer_than_any_id_are_moved_all_the_same(board, tmp_path):
+    long = {"id": "long", "subject": "s" * 9000, "status": "pending", "owner": None, "blockedBy": ["b" * 9000]}
+    (board / "long.json").write_text(json.dumps(long | {"parent": "p" * 9000, "key": "k" * 9000, "rev": 1}))
+    before, url = files_in(board), fresh_url()
+    move(location(board), location(url), USER)
+    assert "b" * 9000 in config.open_board(location(url), USER).get("long").missing
+    move(location(url), location(tmp_path / "out"), USER)
+    assert files_in(tmp_path / "out/.tasks") == before
+
+
+def test_a_move_may_take_longer_than_a_client_may_hang(board, monkeypatch):
+    from taskwall.stores.postgres import database, store
+
+    monkeypatch.setattr(store, "MOVE", store.MOVE.replace("'20s'", "'50ms'"))
+    assert "'50ms'" in store.MOVE
+    monkeypatch.setattr("taskwall.interop.moving.require_same", lambda *_: time.sleep(0.3))
+    move(location(board), location(fresh_url()), USER)
+    assert database.MOVE.endswith("= 0")
+
+
 def test_claims_go_with_the_board_and_their_leases_begin_anew(board, tmp_path):
     config.open_board(location(board), Actor("bob", "s1")).claim("a", ttl=30)
     url = fresh_url()
@@ -151,6 +199,11 @@ def test_nothing_is_written_over(board, tmp_path):
     add(open_board(FileStore(str(tmp_path / "other/.tasks")), "user"), "mine")
     assert "a board of its own" in refused("invalid", move, location(url), location(tmp_path / "other"), USER).message
     refused("invalid", move, location(board), location(tmp_path / "third"), USER)
+    in_vain = fresh_url()
+    (board / "broken.json").write_text("{")
+    refused("unreadable", move, location(board), location(in_vain), USER)
+    assert not config.is_there(location(in_vain))  # and no empty board is left behind
+    (board / "broken.json").unlink()
     assert ids(open_by(url)) == ["theirs"]
 
 
@@ -172,7 +225,7 @@ def test_a_move_that_was_broken_off_is_made_again(board, tmp_path, monkeypatch):
     monkeypatch.undo()
     # Killed after the files said so, and before the database kept it.
     toml = (board / "board.toml").read_text()
-    (board / "board.toml").write_text(f"moved = {json.dumps(location(url).path)}\n{toml}")
+    (board / "board.toml").write_text(f"moved = {json.dumps(config.open_database(location(url)).place)}\n{toml}")
     move(location(board), location(url), USER)
     monkeypatch.setattr(moving, "set_moved", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):

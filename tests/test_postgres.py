@@ -86,7 +86,7 @@ def tw(tmp_path, url):
             "postgresql:///d?host=/run/pg&board=a%20b&sslmode=require&password=x",
             "a b",
             "postgresql:///d?host=%2Frun%2Fpg&sslmode=require&password=x",
-            "postgresql:///d?host=%2Frun%2Fpg&board=a%20b",
+            "postgresql:///d?host=%2Frun%2Fpg&sslmode=require&board=a%20b",
         ),
     ],
 )
@@ -107,6 +107,35 @@ def test_no_message_tells_the_password(secret, monkeypatch):
     assert "cannot be reached" in error.message
     assert "geheim" not in error.message + error.next
     assert "geheim" not in Address(secret).without_secrets("password geheim is wrong")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://owner:geheim/x@127.0.0.1/d",
+        "postgresql://owner:geheim#x@127.0.0.1/d",
+        "postgresql://owner:gehe@im@h:1x/d",
+        "postgresql:/owner:geheim@127.0.0.1/d",
+        "host=127.0.0.1 password=geheim dbname=d",
+        "postgresql://h/d?board=a&board=b",
+        "postgresql://h/d?board=a%0Ab",
+        f"postgresql://h/d?board={'x' * 300}",
+    ],
+)
+def test_an_address_that_cannot_be_read_is_refused_and_not_repeated(text):
+    error = refused("invalid", config.find_board, text, {}, "/")
+    assert "geheim" not in error.message + error.next
+    assert "postgresql://USER@HOST/DATABASE?board=NAME" in error.next
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["postgresql://no.such.host.example/d", "postgresql://127.0.0.1/d?sslmode=banana", "postgresql:///d?service=none"],
+)
+def test_what_can_never_work_is_told_at_once(text):
+    began = time.monotonic()
+    refused("unreadable", PostgresStore(Database(Address(text))).read)
+    assert time.monotonic() - began < 8
 
 
 def test_what_is_no_address_is_refused_with_the_way_out(tmp_path):
@@ -152,7 +181,7 @@ def test_every_verb_goes_over_an_address(tw, url):
     assert "claim wiring" in tw("log")
     tw("archive")
     assert "completed" in tw("show", "wiring")
-    tw("next", board=url + "x", status=2)
+    assert "has no board" in tw("next", board=url + "x", status=2)
 
 
 def test_what_is_about_files_says_so(tw):
@@ -170,6 +199,8 @@ def test_settings_lie_in_the_database(tw, tmp_path):
     tw("add", "decide", "--id", "d", "--for", "安")
     assert "waiting" in tw("show", "d")
     assert "max_attempts" in tw("db", "settings", "-", stdin="max_attempts = 0", status=2)
+    for wrong in ("lease_minute = 3\n", 'moved = "x"\n'):
+        assert "is no setting" in tw("db", "settings", "-", stdin=wrong, status=2)
     assert "max_attempts = 1" in tw("db", "settings")
 
 
@@ -182,6 +213,53 @@ def test_check_tells_how_the_database_stands(tw, url):
         assert f"the counts of board {name} are wrong" in tw("db", "check", status=4)
         connection.execute("UPDATE taskwall.boards SET tasks = 1 WHERE name = %s", (name,))
     assert "wrong" not in tw("db", "check", status=4)
+
+
+def damaged(url, statement, *values):
+    with psycopg.connect(Address(url).conninfo, autocommit=True) as connection:
+        connection.execute(statement, values)
+
+
+def test_rows_that_somebody_spoiled_are_told_and_stop_nothing_else(tw, url):
+    name = Address(url).board
+    tw("plan", "-", stdin="a: a\nb: b\nc: c\n")
+    first, second, third = (t["id"] for t in json.loads(tw("list", "--json"))["data"]["tasks"])
+    damaged(url, "UPDATE taskwall.tasks SET body = 'no task' WHERE id = %s", first)
+    damaged(url, "UPDATE taskwall.tasks SET claim = 'no claim' WHERE id = %s", second)
+    assert f"Claimed {second}" in tw("claim")
+    assert f"Claimed {third}" in tw("claim")
+    assert "unreadable" in tw("show", first)
+    assert f"task {first} of board {name} cannot be read" in tw("db", "check", status=4)
+    damaged(url, "UPDATE taskwall.boards SET settings = 'people = 3' WHERE name = %s", name)
+    assert "people" in tw("db", "check", status=4)
+    assert "taskwall db settings" in tw("list", status=2)
+
+
+def test_a_board_that_was_removed_is_told_by_whoever_had_it_open(url, alone):
+    board = open_board(alone, "bob")
+    add(board, "a")
+    damaged(url, "DELETE FROM taskwall.boards WHERE name = %s", alone.name)
+    for call in (board.list, board.claim, board.next, board.fleet, alone.events, alone.settings_text):
+        assert "no board" in refused("invalid", call).message
+    assert "no board" in refused("invalid", add, board, "b").message
+
+
+def test_check_names_who_keeps_a_lock_and_says_when_nothing_can_be_written(tw, url, alone):
+    with alone.write():
+        assert "keeps the lock of a board" in tw("db", "check", status=4)
+    assert "keeps the lock" not in tw("db", "check", status=4)
+    option = "&options=-c%20default_transaction_read_only%3Don"
+    assert "nothing can be written" in tw("db", "check", board=url + option, status=4)
+    tw("init")
+    assert "only read" in tw("add", "x", board=url + option, status=4)
+
+
+def test_a_database_in_another_encoding_is_refused(tw):
+    from postgres import GIVEN
+
+    made = new_database(GIVEN or own_server().uri, f"latin_{os.getpid()}", encoding="LATIN1")
+    assert "UTF8" in tw("db", "migrate", board=board_url("main", made), status=2)
+    assert "LATIN1" in tw("db", "check", board=board_url("main", made), status=4)
 
 
 # Tables
@@ -251,11 +329,12 @@ def test_an_older_program_goes_on_unless_a_newer_step_forbids_it(empty, monkeypa
 
 
 @pytest.mark.skipif("TASKWALL_TEST_POSTGRES" in os.environ, reason="roles belong to the whole server")
-def test_a_role_may_do_what_it_must_and_no_more(tw, url):
+def test_a_role_may_do_what_it_must_and_no_more(tw, url, tmp_path):
     name = f"crew_{os.getpid()}_{next(NUMBERS)}"
     with psycopg.connect(Address(url).conninfo, autocommit=True) as owner:
-        owner.execute(tw("db", "role", name))
-        owner.execute(tw("db", "role", name))  # again does no harm
+        script = tw("db", "role", name).replace("\\set ON_ERROR_STOP on", "")  # that is for psql
+        owner.execute(script)
+        owner.execute(script)  # again does no harm
     crew, looker = (url.replace("//postgres:", f"//{who}:") for who in (name, f"{name}_read"))
     for words in (
         *(
@@ -269,6 +348,10 @@ def test_a_role_may_do_what_it_must_and_no_more(tw, url):
         tw(*words, board=crew)
     assert "1 open" not in tw("list", board=looker)
     assert "does not allow" in tw("add", "z", board=looker, status=4)
+    assert "does not allow" in tw("work", "--", "true", board=looker, status=4)
+    (tmp_path / "board.toml").write_text('people = ["codex"]\n')
+    assert "does not allow" in tw("db", "settings", "board.toml", board=crew, status=4)
+    assert "does not allow" in tw("move", "out", board=crew, status=4)
     assert "this role may write" in tw("db", "check", board=crew, status=4)
     assert "this role may read" in tw("db", "check", board=looker, status=4)
     with psycopg.connect(Address(crew).conninfo, autocommit=True) as connection:
@@ -279,6 +362,9 @@ def test_a_role_may_do_what_it_must_and_no_more(tw, url):
             "DELETE FROM taskwall.events",
             "UPDATE taskwall.events SET event = ''",
             "INSERT INTO taskwall.migrations VALUES (9, 9)",
+            "UPDATE taskwall.boards SET settings = 'people = [\"codex\"]'",
+            "UPDATE taskwall.boards SET moved = 'elsewhere'",
+            "DELETE FROM taskwall.boards",
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(statement)
@@ -427,6 +513,21 @@ def test_an_mcp_server_and_the_page_serve_it(tw, url, tmp_path):
     assert "wiring#1" in said
     assert json.loads(tw("show", "wiring", "--json"))["data"]["task"]["owner"].startswith("x")
     assert "走水电" in tw("export", "html")
+
+
+def test_a_watch_goes_on_when_the_server_was_away(alone, url):
+    from taskwall.faces.watch import events
+
+    board = open_board(alone, "bob")
+    add(board, "before")
+    told = events(board)
+    heard = []
+    thread = threading.Thread(target=lambda: heard.append(next(told)), daemon=True)
+    thread.start()
+    cut_all(url)
+    until(lambda: not thread.is_alive() or add(board, f"x{next(NUMBERS)}"))
+    thread.join(20)
+    assert heard[0]["verb"] == "create"
 
 
 def test_trust_and_runs_lie_in_the_home_of_who_works(tw, tmp_path):

@@ -315,3 +315,35 @@ def test_no_descriptor_of_the_worker_reaches_an_agent(child, tmp_path):
     ended = child("ls -l /proc/self/fd")
     until(lambda: ended.exit() is not None)
     assert "pipe:" not in (tmp_path / "log").read_text()
+
+
+def test_an_agent_that_fails_while_the_board_is_out_of_reach_has_made_no_attempt(attempt):
+    excused = attempt("exit 8")
+    excused.excused = "the board could not be reached meanwhile"
+    outcome = ended(excused)
+    assert outcome.kind == "released" and "could not be reached" in outcome.told
+    task = excused.board.store.read().get("a")
+    assert (task.status, task.attempts, "could not be reached" in task.notes[-1]["text"]) == ("pending", 0, True)
+
+
+def test_a_worker_excuses_its_agents_when_the_board_cannot_be_read(tmp_path, monkeypatch):
+    from types import SimpleNamespace
+
+    from taskwall.core.errors import Unreadable
+    from taskwall.worker import loop
+
+    def away():
+        raise Unreadable("the server is away")
+
+    worker = object.__new__(loop.Worker)
+    worker.attempts, worker.trouble = {1: SimpleNamespace(excused="")}, ""
+    worker.board = SimpleNamespace(store=SimpleNamespace(read=away))
+    worker.display = SimpleNamespace(say=lambda line: None)
+    assert worker._look() is None
+    assert "could not be reached" in worker.attempts[1].excused
+    worker.attempts[1].excused = ""
+    worker.board = SimpleNamespace(store=SimpleNamespace(read=lambda: "a view"))
+    assert worker._look() == "a view" and not worker.attempts[1].excused
+    monkeypatch.setattr(loop, "SLOW", -1.0)
+    worker._look()
+    assert worker.attempts[1].excused

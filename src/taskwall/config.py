@@ -148,7 +148,7 @@ def find_board(given: str | None, env: Mapping[str, str], cwd: str) -> Location:
 
 
 def _asked(asked: str, why: str, repository: Repository | None, cwd: str) -> Location:
-    if "://" in asked:
+    if "://" in asked or "password=" in asked or asked.startswith(("postgresql:", "postgres:")):
         return _in_database(asked, why, repository.top if repository else os.path.realpath(cwd))
     path = os.path.abspath(os.path.join(cwd, os.path.expanduser(asked)))
     inner = os.path.join(path, FOLDER)
@@ -167,9 +167,11 @@ def _in_database(url: str, why: str, root: str) -> Location:
     from .stores.postgres.address import HOW, SCHEMES, Address
     from .trust import state_folder
 
-    scheme = url.partition("://")[0]
+    scheme, mark, _ = url.partition("://")
+    if not mark:  # whatever it is, it may hold a password
+        raise Invalid(f"{why}: that is no address of a database", next=HOW)
     if scheme not in SCHEMES:
-        raise Invalid(f"{why}: {scheme}:// boards are not supported", next=f"name a folder, or a database: {HOW}")
+        raise Invalid(f"{why}: {scheme[:20]}:// boards are not supported", next=f"name a folder, or a database: {HOW}")
     shown = Address(url).shown
     own = os.path.join(state_folder(os.environ), "boards", sha256(shown.encode()).hexdigest()[:16])
     return Location(shown, why, root, exists=True, url=url, own=own)
@@ -303,11 +305,11 @@ def read_settings(board: str) -> Settings:
     return parse_settings(text, path)
 
 
-def parse_settings(text: str, path: str) -> Settings:
-    """The settings in a text. path: where it stands. Raises Invalid, naming the key."""
+def parse_settings(text: str, path: str, *, strict: bool = False) -> Settings:
+    """The settings in a text. path: where it stands. strict: of known keys alone. Raises Invalid, naming the key."""
     import tomllib  # imported late: most boards have no settings
 
-    mend = f"mend {path}"
+    mend = f"mend {path}" if os.path.isabs(path) else "give better ones: `taskwall db settings FILE`"
     try:
         found = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -315,6 +317,8 @@ def parse_settings(text: str, path: str) -> Settings:
     for key, (fits, wanted) in _SETTINGS.items():
         if key in found and not fits(found[key]):
             raise Invalid(f"{path}: {key} is {found[key]!r}, must be {wanted}", next=mend)
+    if strict and (odd := [key for key in found if key not in _SETTINGS or key == "moved"]):
+        raise Invalid(f"{path}: {odd[0]} is no setting", next=f"those are {', '.join(_SETTINGS.keys() - {'moved'})}")
     known: dict[str, Any] = {key: found[key] for key in _SETTINGS if key in found}
     return Settings(**known | {"people": tuple(known.get("people", ()))})
 
@@ -358,7 +362,11 @@ def open_board(location: Location, actor: Actor, *, make: bool = False, beats: b
                 next="make one with `taskwall init`, or by adding a task (create_task), or name one: --board PATH",
             )
         make_board(location)
-    return _on(FileStore(location.path, read_settings(location.path)), location, actor, beats=beats)
+    settings = read_settings(location.path)
+    store = FileStore(location.path, settings)
+    if settings.moved:
+        store.notices.append(f"the board lies at {settings.moved}; this is what it was when it was last written here")
+    return _on(store, location, actor, beats=beats)
 
 
 def _on(store: Store, location: Location, actor: Actor, *, beats: bool) -> Board:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from ..board import timestamp, utc_now
+from ..core.errors import Unreadable
 from ..core.state import state
 from ..envelope import dumps
 from ..render import text
@@ -46,8 +47,10 @@ def events(board: Board) -> Iterator[Event]:
     known = sum(event["at"] >= since for event in recorded)
     while True:
         changes.wait(LONGEST_WAIT)
-        now = _states(board)
-        recorded = board.store.events(since=since)
+        try:
+            now, recorded = _states(board), board.store.events(since=since)
+        except Unreadable:  # a server that restarts; what happened meanwhile is told then
+            continue
         fresh = recorded[known:] if len(recorded) >= known else recorded  # the log was removed, and begins anew
         known = len(recorded)
         yield from fresh

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from .. import config
 from ..core.errors import Invalid
+from ..process import this_host
 from ..results import Report
+from ..stores.files.moved import set_moved
 from ..stores.files.store import FileStore
-from ..stores.files.whole import held_whole, require_image, set_moved, write_tasks, write_whole
+from ..stores.files.whole import held_whole, require_image, write_tasks, write_whole
 from ..stores.whole import Whole, require_same
 
 TYPE_CHECKING = False
@@ -32,9 +34,10 @@ class Moved(Report):
         if self.image:
             files = f"{self.changed} file{'s' * (self.changed != 1)} changed"
             return [f"{self.target} shows {self.tasks} tasks of {self.source} ({files}); it is only read"]
-        told = f"{self.tasks} tasks ({self.archived} archived), {self.claims} claims, {self.events} events"
+        counts = {"task": self.tasks, "claim": self.claims, "event": self.events}
+        told = ", ".join(f"{count} {what}{'s' * (count != 1)}" for what, count in counts.items())
         return [
-            f"Moved {told}",
+            f"Moved {told}; {self.archived} of the tasks archived",
             f"from {self.source}",
             f"to {self.target}, read back and compared: the same",
             f"Next: work there: `--board` or TASKWALL_BOARD={self.target}; where it was it is only read",
@@ -60,36 +63,50 @@ def mirror(source: Location, target: Location) -> Moved:
         raise Invalid("an image shows a board of PostgreSQL in files", next="name the board: --board postgresql://…")
     _require_image(target, source)
     whole = config.open_database(source).read_whole()
-    changed = write_tasks(target.path, whole, moved=source.path)
+    changed = write_tasks(target.path, whole, moved=_place(source))
     return _told(source, target, whole).replace(image=True, changed=changed)
 
 
 def _to_database(source: Location, target: Location) -> Whole:
-    settings = config.read_settings(source.path)
-    if settings.moved == target.path:  # broken off before: the database takes nothing in where tasks are
-        settings = settings.replace(moved="")
-    store = config.open_database(target)
-    store.make()
-    with held_whole(FileStore(source.path, settings)) as whole, store.taking_in(whole) as back:
-        require_same(whole, back)
-        set_moved(source.path, target.path)
+    files, store = FileStore(source.path), config.open_database(target)
+    files.bound_for = _place(target)  # the database takes nothing in where tasks are
+    with held_whole(files) as whole:
+        made = store.make()
+        try:
+            with store.taking_in(whole) as back:
+                require_same(whole, back)
+                set_moved(source.path, _place(target))
+        except BaseException:
+            # Raises when nobody can tell what became of it: then it is not opened again here.
+            empty = not store.read().counts()[1]
+            if empty:
+                set_moved(source.path, "")
+            if made and empty:
+                store.unmake()
+            raise
     return whole
 
 
 def _to_files(source: Location, target: Location) -> Whole:
     _require_image(target, source)
-    with config.open_database(source).giving_away(target.path) as whole:
+    with config.open_database(source).giving_away(_place(target)) as whole:
         files = FileStore(target.path)
-        write_whole(files, whole, moved=source.path)
+        files.bound_for = _place(source)
+        write_whole(files, whole, moved=_place(source))
         with held_whole(files) as back:
             require_same(whole, back)
     set_moved(target.path, "")
     return whole
 
 
+def _place(location: Location) -> str:
+    """What is said, to anybody, of where a board lies."""
+    return config.open_database(location).place if location.url else f"{location.path} on {this_host()}"
+
+
 def _require_image(target: Location, source: Location) -> None:
     moved = config.read_settings(target.path).moved if target.exists else ""
-    require_image(target.path, source.path, moved)
+    require_image(target.path, _place(source), moved)
 
 
 def _told(source: Location, target: Location, whole: Whole) -> Moved:

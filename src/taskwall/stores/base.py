@@ -96,9 +96,9 @@ SHORTEST_PAUSE = 0.1
 
 
 def require_here(moved: str) -> None:
-    """Let nobody write on a board that was moved elsewhere. Raises ReadOnly."""
+    """Let nobody write where a board does not lie any more, or is only shown. Raises ReadOnly."""
     if moved:
-        raise ReadOnly(f"this board was moved to {moved}; here it is only read", next=f"work there: --board {moved}")
+        raise ReadOnly(f"the board lies at {moved}; here it is only read", next="work there: --board, TASKWALL_BOARD")
 
 
 class Outdated(Unreadable):

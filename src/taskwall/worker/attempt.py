@@ -77,6 +77,7 @@ class Attempt:
         self._until, self._lingers = self._began + limit, math.inf
         self._stops = 0
         self._why, self._kind = "", FAILED
+        self.excused = ""  # why it is no attempt when nothing came of it
         self._work: str | None = None  # what the forest said, which is asked once
         heartbeat.start()
 
@@ -138,6 +139,8 @@ class Attempt:
         told = _told(view, now) if now and kind in (COMPLETED, RELEASED) else ""
         if kind == HELD:
             kind, told = self._kind, self._why or f"its agent ended with exit status {status} without completing it"
+            if self.excused and not self._why:
+                kind, told = RELEASED, f"{told}; {self.excused}"
             reason = filter(None, [f"{told}, after {self.seconds:.0f} s", f"log: {log}", self._work])
             self.board.release(self.task.token, reason="; ".join(reason), failed=kind == FAILED)
         elif self._work and kind not in (SUPERSEDED, GONE):

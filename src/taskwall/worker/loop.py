@@ -8,7 +8,7 @@ import time
 from .. import config
 from ..agent.runs import fresh_run_id
 from ..board import Board
-from ..core.errors import Invalid, NothingActionable, Refused, Unreadable, WaitingOnPerson
+from ..core.errors import Invalid, NothingActionable, ReadOnly, Refused, Unreadable, WaitingOnPerson
 from ..core.model import BY_HAND, COMPLETED, LIVE
 from ..core.record import Record
 from ..core.state import actionable
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN, LONGEST_WAIT, SECOND = 5.0, 60.0, 1.0
 """Seconds until the next look: where something may happen without a trace on the board, in any case, on a terminal."""
+
+SLOW = 5.0
+"""Seconds after which a look tells that the board was out of reach, for its agents too."""
 
 
 class Orders(Record):
@@ -103,6 +106,10 @@ class Worker:
             if self.notices:
                 self.notices.look(self.board.store.read())
             return self._over()
+        except ReadOnly:  # moved away, or this is nobody who may write: that will not change by itself
+            if not self.attempts:
+                raise
+            return self._stop()
         except Refused as error:  # somebody keeps the lock, the disk is full, or the index is damaged
             self._complain(error)
             self.pace.stumbled()
@@ -110,11 +117,15 @@ class Worker:
 
     def _look(self) -> View | None:
         """The board as it is, None while it cannot be read."""
+        began, view = time.monotonic(), None
         try:
-            return self.board.store.read()
+            view = self.board.store.read()
         except Refused as error:
             self._complain(error)
-            return None
+        if view is None or time.monotonic() - began > SLOW:
+            for attempt in self.attempts.values():
+                attempt.excused = "the board could not be reached meanwhile"
+        return view
 
     def _complain(self, error: Refused) -> None:
         """Say what is wrong with the board, once and not at every look."""

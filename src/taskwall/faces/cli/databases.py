@@ -81,15 +81,34 @@ def db(location: Location, action: str, name: str = "", *, dry_run: bool = False
 
 def move(location: Location, target: str, actor: str | None) -> Report:
     """What `taskwall move TARGET` answers."""
-    there = config.find_board(target, {}, os.getcwd())
-    return moving.move(location, there, config.find_actor(actor, os.environ))
+    return moving.move(location, _target(target), config.find_actor(actor, os.environ))
+
+
+def _target(given: str) -> Location:
+    """Where a board is to go; a folder is made when the one that holds it is there."""
+    try:
+        if "://" not in given:
+            os.makedirs(given, exist_ok=True)
+    except OSError as error:
+        raise Invalid(f"{given} cannot be made: {error.strerror}", next="name another folder") from None
+    return config.find_board(given, {}, os.getcwd())
 
 
 def _check(location: Location, _: str, __: bool) -> Report:
     store = config.open_database(location)  # first, for it tells when there is no driver
     from ...stores.postgres.check import check
 
-    return Checked(store.database.address.shown, check(store.database))
+    found = check(store.database)
+    problems = [*found.problems, *filter(None, (_flaw_of(board.settings, board.name) for board in found.boards))]
+    return Checked(store.database.address.server, found.replace(problems=tuple(problems)))
+
+
+def _flaw_of(settings: str, board: str) -> str:
+    try:
+        config.parse_settings(settings, f"the settings of board {board}")
+    except Invalid as error:
+        return error.message
+    return ""
 
 
 def _migrate(location: Location, _: str, dry_run: bool) -> Report:
@@ -111,7 +130,7 @@ def _settings(location: Location, file: str, _: bool) -> Report:
     store = config.open_database(location)
     if file:
         text = sys.stdin.read() if file == "-" else _read(file)
-        config.parse_settings(text, file)
+        config.parse_settings(text, file, strict=True)
         store.set_settings(text)
     return Said(store.settings_text() or "# no settings: all is as by default")
 
@@ -125,7 +144,9 @@ def _read(file: str) -> str:
 
 
 def _mirror(location: Location, folder: str, _: bool) -> Report:
-    return moving.mirror(location, config.find_board(folder or ".", {}, os.getcwd()))
+    if not folder:
+        raise Invalid("no folder was named", next="taskwall db mirror FOLDER")
+    return moving.mirror(location, _target(folder))
 
 
 ACTIONS: dict[str, Callable[[Location, str, bool], Report]] = {

@@ -27,6 +27,10 @@ def run(location: Location, actor: str | None) -> int:
 
     open_board = partial(config.open_board, location, config.find_actor(actor, os.environ))
     open_board()  # a board that is not there is refused before the screen is taken
-    wall = Wall(open_board, os.path.basename(location.root), language_of(os.environ))
+    wall = Wall(
+        open_board,
+        os.path.basename(location.root) if not location.url else location.path.rpartition("=")[2],
+        language_of(os.environ),
+    )
     wall.run()
     return wall.return_code or 0

@@ -20,6 +20,7 @@ from .indexed import IndexView
 from .journal import Journal
 from .ledger import Ledger
 from .lock import is_locked, lock
+from .moved import Moved
 from .patch import encode
 from .tables import Beside
 from .view import FileView, Scan
@@ -70,6 +71,8 @@ class FileStore:
         self._journal = Journal(disk, path, durable=self._durable)
         self._index_from = index_from
         self._looked = -math.inf
+        self._moved = Moved(path, disk)
+        self.bound_for = ""  # a move there that was broken off may be made again
         self._index = Index(disk, path, Beside(lambda: self._ledger(disk, {}), disk, path))
 
     def read(self, *, anew: bool = False) -> View:
@@ -93,13 +96,14 @@ class FileStore:
     @contextmanager
     def write(self, *, alone: bool = True) -> Iterator[Txn]:  # noqa: ARG002 - whoever has the lock is
         """A transaction under the board's lock. Raises Locked, Unwritable, ReadOnly, Invalid."""
-        require_here(self.settings.moved)
         with ExitStack() as stack:
             try:
                 self._settle_in()
                 if time.monotonic() - self._looked > JUST_NOW:
                     self._reading()  # what others changed is looked at before anybody has to wait for us
                 still_locked = stack.enter_context(lock(self._in_local("lock")))
+                moved = self._moved()  # perhaps just now
+                require_here(moved if moved != self.bound_for else "")
                 self.notices += self._journal.recover()
                 view = self._view(Sure(self._disk), self._reading(held=True), sure=True)
             except OSError as error:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from contextlib import contextmanager
 
 from ...core.errors import Invalid, Unreadable
 from ..whole import ARCHIVE, Piece, Whole, renewed
 from .disk import DISK, Write, read_text, write_all
 from .folder import SUFFIX
+from .moved import SETTINGS, set_moved, settings_text, without_moved
 from .patch import encode
 from .view import FileView
 
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from ...core.model import Task
     from .store import FileStore
 
-SETTINGS, EVENTS = "board.toml", "events.jsonl"
+EVENTS = "events.jsonl"
 BATCH = 500
-_MOVED = re.compile(r"^moved *=.*\n?", re.MULTILINE)
 
 
 @contextmanager
@@ -40,7 +39,7 @@ def held_whole(store: FileStore) -> Iterator[Whole]:
             )
         numeric = {task.id for task in tasks if task.numeric}
         pieces = [_piece(view, store.path, task, numeric) for task in tasks]
-        yield Whole(tuple(pieces), tuple(store.events()), _MOVED.sub("", settings_text(store.path)))
+        yield Whole(tuple(pieces), tuple(store.events()), without_moved(settings_text(store.path)))
 
 
 def _archived(view: FileView, board: str) -> Iterator[Task]:
@@ -57,22 +56,6 @@ def _piece(view: FileView, board: str, task: Task, numeric: set[str]) -> Piece:
     name, _ = view.in_file(task.id)
     text = renewed(read_text(os.path.join(board, name))[0], task, numeric.__contains__)
     return Piece(name, text, task, view.claim(task.id))
-
-
-def settings_text(board: str) -> str:
-    """What `board.toml` holds, empty where there is none."""
-    path = os.path.join(board, SETTINGS)
-    return read_text(path)[0] if os.path.exists(path) else ""
-
-
-def set_moved(board: str, moved: str) -> None:
-    """Say in a board's settings where it lies now, so that it is only read here; empty: it lies here."""
-    text = (f"moved = {encode(moved)}\n" if moved else "") + _MOVED.sub("", settings_text(board))
-    path = os.path.join(board, SETTINGS)
-    if text:
-        write_all(DISK, [Write(path, text)], os.path.join(board, ".local"), durable=True)
-    elif os.path.exists(path):
-        os.unlink(path)
 
 
 def write_whole(store: FileStore, whole: Whole, *, moved: str) -> None:
@@ -117,12 +100,12 @@ def _text(board: str, name: str) -> str | None:
 
 
 def _elsewhere(board: str, wanted: Collection[str]) -> list[str]:
-    """The files of an image that lie where no task has its file any more."""
-    found = []
+    """Files of tasks that have gone to the archive, or come back from there."""
+    found, basenames = [], {os.path.basename(name) for name in wanted}
     for folder, below, names in os.walk(board):
         below[:] = [name for name in below if name != ".local"]
         found += [os.path.relpath(os.path.join(folder, name), board) for name in names if name.endswith(SUFFIX)]
-    return [name for name in found if name not in wanted]
+    return [name for name in found if name not in wanted and os.path.basename(name) in basenames]
 
 
 def require_image(board: str, of: str, moved: str) -> None:
@@ -132,4 +115,4 @@ def require_image(board: str, of: str, moved: str) -> None:
     """
     holds = os.path.isdir(board) and any(name != ".local" for name in os.listdir(board))
     if holds and moved != of:
-        raise Invalid(f"{board} holds a board of its own", next="name a new folder")
+        raise Invalid(f"{board} holds a board of its own", next="name another folder, one that is not there yet")

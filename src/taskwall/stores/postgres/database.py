@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from ...core.errors import Invalid, Locked, Refused, Unreadable, Unwritable
+from ...core.errors import Invalid, Locked, ReadOnly, Refused, Unreadable, Unwritable
 from ..base import Outdated
 from .address import HOW, Address
 
@@ -32,16 +32,18 @@ GONE = "SET LOCAL idle_in_transaction_session_timeout"
 """After how long a client whose machine vanished, or that sleeps, keeps nobody from the board any more."""
 READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {GONE} = '5min'; SELECT 1"  # that fixes the moment
 WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; {GONE} = '20s'; SET LOCAL lock_timeout = '{LOCK_SECONDS}s'"
+MOVE = f"{WRITE}; {GONE} = 0"  # files are written meanwhile, which takes as long as it takes
 NOTICE_CUTS = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 """So that a cable that was cut is noticed in half a minute; the address of a board may say otherwise."""
 
 LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 REPEATABLE = (errors.SerializationFailure, errors.DeadlockDetected, *LOST)
-PASSING = ("starting up", "shutting down", "recovery", "too many", "remaining connection slots")
-"""What a server says that will soon let us in; any other refusal of its is final."""
-
-
-logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what matters of its complaints, our refusals tell
+PASSING = (
+    *("starting up", "shutting down", "recovery", "too many", "remaining connection slots", "administrator command"),
+    *("Connection refused", "No such file", "timeout", "timed out", "closed the connection", "connection reset"),
+    *("Network is unreachable", "No route to host", "Connection reset"),
+)
+"""What is said of a server that may soon let us in; any other complaint is final, be it the server's or libpq's."""
 
 
 Trace = tuple[Any, ...]
@@ -128,7 +130,7 @@ class Database:
 
     def _made(self) -> ConnectionPool[psycopg.Connection]:
         database = self
-        logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # what fails we tell ourselves
+        logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what matters of it, our refusals tell
 
         class Connection(psycopg.Connection[tuple[Any, ...]]):
             """One that tells why it could not be made, which the pool keeps to itself."""
@@ -169,16 +171,13 @@ class Database:
 
     def _unreachable(self, error: Exception) -> Refused:
         return Unreadable(
-            f"{self.address.shown} cannot be reached: {self.address.without_secrets(error)}",
+            f"{self.address.server} cannot be reached: {self.address.without_secrets(error)}",
             next=f"see that the server runs and lets you in; {HOW}",
         )
 
 
 def _is_final(failure: Exception) -> bool:
-    text = str(failure)
-    # A server that answers means it; one that does not may be restarting. libpq's own complaints name no server.
-    said = "FATAL:" in text and not any(word in text for word in PASSING)
-    return said or isinstance(failure, psycopg.ProgrammingError) or "could not translate host name" in text
+    return not any(word in str(failure) for word in PASSING)
 
 
 class Session:
@@ -293,8 +292,10 @@ class Session:
                 f"others have kept the board busy for {LOCK_SECONDS} seconds",
                 next="repeat the command; `taskwall db check` names who holds it",
             )
-        if isinstance(error, errors.InsufficientPrivilege | errors.ReadOnlySqlTransaction):
-            return Unwritable(f"the database does not allow it: {self._said(error)}", next=ROLE)
+        if isinstance(error, errors.InsufficientPrivilege):
+            return ReadOnly(f"the database does not allow it: {self._said(error)}", next=ROLE)
+        if isinstance(error, errors.ReadOnlySqlTransaction):
+            return ReadOnly(f"the database is only read: {self._said(error)}", next="see why: `taskwall db check`")
         if isinstance(error, errors.UndefinedTable | errors.InvalidSchemaName | errors.UndefinedColumn):
             return Unreadable(f"the tables are not as expected: {self._said(error)}", next="`taskwall db check`")
         if isinstance(error, errors.UniqueViolation):
@@ -310,4 +311,4 @@ class Session:
         return self.database.address.without_secrets(error.diag.message_primary or error)
 
 
-ROLE = "ask who keeps the database; `taskwall db role NAME` prints what a role needs"
+ROLE = "ask who keeps the database: tables are made by their owner, and `taskwall db role NAME` prints what others need"

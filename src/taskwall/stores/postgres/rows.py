@@ -9,7 +9,7 @@ from ...process import is_gone
 from ..files.dialects import read
 from ..files.folder import task_of
 from ..files.ledger import IDLE_AFTER, STORED, boot_id, claim_of
-from ..files.patch import encode, parse
+from ..files.patch import NotStrict, encode, parse
 from ..files.tables import sortable
 
 TYPE_CHECKING = False
@@ -36,7 +36,9 @@ class Kept:
 def task_from(task_id: str, body: str, origin: str | None) -> Task:
     """The task in a row. origin: what its file says that we never write, and in which format."""
     task = task_of(f"row {task_id}", body)
-    if origin is None or task.flaw:
+    if task.flaw:
+        return task.replace(id=task_id)
+    if origin is None:
         return task
     file = read(parse(json.loads(origin)[1]))
     names = ("dialect", "numeric", "blocks", "extra", "notices")
@@ -57,11 +59,11 @@ def row_of(task: Task) -> dict[str, Any]:
         "done": task.status == COMPLETED,
         "held": task.status == IN_PROGRESS and not task.flaw,
         "priority": task.priority,
-        "created": plain(task.created_at or ""),
+        "created": short(task.created_at or ""),
         "sort": sortable(task.id).replace("\0", "\1"),
         "subject": plain(task.subject),
-        "key": task.key and plain(task.key),
-        "parent": task.parent and plain(task.parent),
+        "key": task.key and short(task.key),
+        "parent": task.parent and short(task.parent),
     }
 
 
@@ -70,12 +72,21 @@ def plain(text: str) -> str:
     return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
+LONGEST = 300
+"""Characters of what is found by an index. Longer text is no id, and of no use as a key or name of a session."""
+
+
+def short(text: str) -> str:
+    """Text by which a row is looked for; what follows when it is longer than any id, the body knows."""
+    return plain(text)[:LONGEST]
+
+
 def edges_of(task: Task) -> set[tuple[str, str, bool]]:
     """The edges that a task's own text names: blocker, task, and whether only the blocker names it."""
     if task.flaw:
         return set()
-    own = {(plain(blocker), task.id, False) for blocker in task.blocked_by}
-    return own | {(task.id, plain(blocked), True) for blocked in task.blocks}
+    own = {(short(blocker), task.id, False) for blocker in task.blocked_by}
+    return own | {(task.id, short(blocked), True) for blocked in task.blocks}
 
 
 EVENT = "INSERT INTO taskwall.events (board, at, task, event) VALUES (%s, %s, %s, %s)"
@@ -83,7 +94,7 @@ EVENT = "INSERT INTO taskwall.events (board, at, task, event) VALUES (%s, %s, %s
 
 def event_row(board: int, event: dict[str, Any]) -> tuple[Any, ...]:
     """The values of EVENT. What came from a log of files may be of any type."""
-    at, task = (plain(value) if isinstance(value := event.get(key), str) else "" for key in ("at", "task"))
+    at, task = (short(value) if isinstance(value := event.get(key), str) else "" for key in ("at", "task"))
     return board, at, task or None, encode(event)
 
 
@@ -93,7 +104,10 @@ def claim_text(claim: Claim) -> str:
 
 
 def _judged(task_id: str, text: str, left: float | None, age: float | None) -> Claim | None:
-    entry = json.loads(text)
+    try:
+        entry = parse(text)
+    except NotStrict:  # somebody wrote it by hand; it is as good as none
+        return None
     claim = claim_of(task_id, entry)
     if claim is None:
         return None

@@ -82,6 +82,9 @@ def migrate(database: Database, *, dry_run: bool = False) -> list[Migration]:
     """Apply what is missing, all or nothing, one process at a time. Returns it. dry_run: only tell."""
     with database.session(f"{WRITE}; SELECT pg_advisory_xact_lock(hashtext('taskwall.migrations'))") as session:
         number, needs = state(session)
+        [(encoding,)] = session.rows("SELECT current_setting('server_encoding')")
+        if encoding != "UTF8":
+            raise Invalid(f"the database is in {encoding}: tasks are in UTF8", next="CREATE DATABASE … ENCODING 'UTF8'")
         if needs > latest():
             raise Invalid(f"the database is already at step {number}, which this program is too old for")
         missing = [step for step in migrations() if step.number > number]

@@ -8,6 +8,7 @@ or gives back a task shares that lock and locks the task's row, so that these go
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -18,7 +19,8 @@ from ...core.errors import Invalid
 from ...core.model import Settings
 from ..base import Txn, Watch, require_here
 from ..whole import Whole
-from .database import READ, WRITE, Database, Session, Trace
+from .address import Address
+from .database import MOVE, READ, WRITE, Database, Session, Trace
 from .rows import EVENT, event_row
 from .schema import require_tables
 from .view import PostgresView
@@ -48,6 +50,7 @@ class PostgresStore:
     ) -> None:
         self.database, self.name = database, name or database.address.board
         self.address = database.address.of(self.name)
+        self.place = Address(self.address).anybody
         self.settings = settings or Settings()
         self.notices: list[str] = []
         self._now = now
@@ -63,9 +66,13 @@ class PostgresStore:
                 require_tables(session)
                 found = session.rows("SELECT id FROM taskwall.boards WHERE name = %s", self.name)
             if not found:
-                raise Invalid(f"the database has no board {self.name!r}", next=MAKE)
+                raise self._gone()
             self._number = found[0][0]
         return self._number
+
+    def _gone(self) -> Invalid:
+        self._number = None
+        return Invalid(f"the database has no board {self.name!r}", next=MAKE)
 
     def exists(self) -> bool:
         """Whether the database has this board. Raises Unreadable without tables."""
@@ -76,7 +83,11 @@ class PostgresStore:
     def settings_text(self) -> str:
         """What a `board.toml` would say. Raises Invalid when there is no such board, Unreadable without tables."""
         with self.database.session(READ) as session:
-            return str(session.rows("SELECT settings FROM taskwall.boards WHERE id = %s", self.number)[0][0])
+            require_tables(session)
+            found = session.rows("SELECT settings FROM taskwall.boards WHERE name = %s", self.name)
+        if not found:
+            raise self._gone()
+        return str(found[0][0])
 
     def set_settings(self, text: str) -> None:
         """Replace what a `board.toml` would say. Others see it when they open the board."""
@@ -92,13 +103,21 @@ class PostgresStore:
             query = "INSERT INTO taskwall.boards (name) VALUES (%s) ON CONFLICT (name) DO NOTHING"
             return session.run(query, self.name) > 0
 
+    def unmake(self) -> None:
+        """Take back a board that was made in vain."""
+        query = "DELETE FROM taskwall.boards WHERE name = %s AND tasks = 0"
+        with self.database.session(WRITE) as session:
+            session.run(query, self.name)
+        self._number = None
+
     # The contract of a store
 
     def read(self, *, anew: bool = False) -> PostgresView:  # noqa: ARG002 - nothing is ever late here
         """A view of one moment, in a transaction that ends with it."""
         number = self.number
         session = self.database.begin(f"{READ}; SELECT {WILD}, ringed FROM taskwall.boards WHERE id = {number}")
-        assert session.first
+        if not session.first:
+            raise self._gone()
         wild, ringed = session.first
         return PostgresView(session, number, self.settings, self._now, wild=wild, ringed=ringed)
 
@@ -108,9 +127,10 @@ class PostgresStore:
     @contextmanager
     def write(self, *, alone: bool = True) -> Iterator[Txn]:
         """A transaction. Raises Locked, Unwritable, ReadOnly, Invalid, and Outdated when the server gave it up."""
-        session, number = self.database.begin(self._locked(alone=alone)), self.number
+        session, number = self.database.begin(self._locked(WRITE, alone=alone)), self.number
         try:
-            assert session.first
+            if not session.first:
+                raise self._gone()
             transaction, moved, wild, ringed = session.first
             require_here(moved)
             view = PostgresView(session, number, self.settings, self._now, wild=wild, ringed=ringed, locking=not alone)
@@ -125,13 +145,13 @@ class PostgresStore:
         finally:
             session.close()
 
-    def _locked(self, *, alone: bool) -> str:
+    def _locked(self, begin: str, *, alone: bool) -> str:
         lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
         # Asked after the lock is ours: a board may be moved away while we wait.
         about = (
             f"SELECT pg_current_xact_id()::text, moved, {WILD}, ringed FROM taskwall.boards WHERE id = {self.number}"
         )
-        return f"{WRITE}; SELECT {lock}({LOCKS}, {self.number}); {about}"
+        return f"{begin}; SELECT {lock}({LOCKS}, {self.number}); {about}"
 
     def _trace(self, events: list[dict[str, Any]]) -> Trace | None:
         """Asks for the first event of a change, by which that is known; what is not logged may be done again."""
@@ -199,21 +219,36 @@ class PostgresStore:
     def taking_in(self, whole: Whole) -> Iterator[Whole]:
         """Take a board in: what was kept of it, which counts when the block ends without an exception.
 
-        Raises Invalid unless there is nothing here, or the board was moved away.
+        Raises Invalid unless there is nothing here, or the board was moved away; Outdated when it was not kept.
         """
-        with self.database.session(self._locked(alone=True)) as session:
+        kept = ("SELECT 1 FROM taskwall.tasks WHERE board = %s LIMIT 1", self.number)
+        with self._moving(kept) as (session, _):
             write_whole(session, self.number, whole, self._now())
             yield read_whole(session, self.number, self._now())
 
     @contextmanager
     def giving_away(self, target: str) -> Iterator[Whole]:
         """All of the board, which is only read here when the block has ended without an exception."""
-        with self.database.session(self._locked(alone=True)) as session:
-            assert session.first
-            if session.first[1] != target:  # a move there that was broken off can be made again
-                require_here(session.first[1])
+        kept = ("SELECT 1 FROM taskwall.boards WHERE id = %s AND moved = %s", self.number, target)
+        with self._moving(kept) as (session, moved):
+            if moved != target:  # a move there that was broken off can be made again
+                require_here(moved)
             yield read_whole(session, self.number, self._now())
             session.run("UPDATE taskwall.boards SET moved = %s WHERE id = %s", target, self.number)
+
+    @contextmanager
+    def _moving(self, trace: Trace) -> Iterator[tuple[Session, str]]:
+        """A transaction alone that may take its time, and where the board lies now. trace: see `Session.keeping`."""
+        session = self.database.begin(self._locked(MOVE, alone=True))
+        try:
+            if not session.first:
+                raise self._gone()
+            transaction, moved, *_ = session.first
+            yield session, moved
+            with session.keeping(transaction, trace, f"NOTIFY {self._channel}"):
+                pass
+        finally:
+            session.close()
 
     @property
     def _channel(self) -> str:
@@ -223,21 +258,28 @@ class PostgresStore:
 MAKE = "make it with `taskwall init`, or by adding a task (create_task), or name another: --board URL"
 
 
+PAUSE = 1.0
+"""Seconds between two attempts to listen to a server that is not there."""
+
+
 class _Ear:
     """Counts what the database tells of a board; a lost connection counts too, for something may have been missed."""
 
     def __init__(self, database: Database, channel: str) -> None:
         self._database, self._channel = database, channel
         self._connection: psycopg.Connection | None = None
-        self._heard = 0
+        self._heard, self._again = 0, 0.0
 
     def __call__(self) -> int:
         try:
-            if self._connection is None:
+            if self._connection is None and time.monotonic() >= self._again:
+                self._again = time.monotonic() + PAUSE
                 self._connection = self._database.listen(self._channel)
                 self._heard += 1
-            self._heard += sum(1 for _ in self._connection.notifies(timeout=0))
+            if self._connection:
+                self._heard += sum(1 for _ in self._connection.notifies(timeout=0))
         except psycopg.Error:
+            self._heard += self._connection is not None  # once: whoever looks then is told of the trouble
             self._close()
         return self._heard
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...core.graph import natural
 from ...core.view import View, age
-from .rows import COLUMNS, Kept, plain, row_of
+from .rows import COLUMNS, Kept, plain, row_of, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class PostgresView(View):
         """The task as it is now; until the transaction ends, nobody else changes it."""
         if self.locking and task_id not in self.locked:
             self._known.pop(task_id, None)
-            self._fetch("id = %s", plain(task_id), lock="FOR UPDATE")
+            self._fetch("id = %s", short(task_id), lock="FOR UPDATE")
         return self.get(task_id)
 
     def claim(self, task_id: str) -> Claim | None:
@@ -82,7 +82,7 @@ class PostgresView(View):
         """Fetch these at once, unless they are known."""
         wanted = [i for i in dict.fromkeys(ids) if i not in self._known]
         if wanted:
-            self._fetch("id = ANY(%s)", [plain(i) for i in wanted])
+            self._fetch("id = ANY(%s)", [short(i) for i in wanted])
             self._known |= {i: None for i in wanted if i not in self._known}
 
     def prepare(self, tasks: list[Task]) -> None:
@@ -92,7 +92,7 @@ class PostgresView(View):
             return
         blockers = [i for i in dict.fromkeys(b for t in tasks for b in self._blockers(t)) if i not in self._known]
         where = "(id = ANY(%s) OR parent = ANY(%s) AND NOT archived)"
-        found = self._fetch(where, [*map(plain, blockers)], [*map(plain, ids)])
+        found = self._fetch(where, [*map(short, blockers)], [*map(short, ids)])
         self._known |= {i: None for i in blockers if i not in self._known}
         self._below |= {i: [] for i in ids}
         for task in found:
@@ -113,7 +113,7 @@ class PostgresView(View):
 
     def _fetch_links(self, query: str, ids: list[str], known: dict[str, list[str]]) -> None:
         known |= {i: [] for i in ids}
-        for before, after in self.session.rows(query, self.board, [plain(i) for i in ids]) if ids else ():
+        for before, after in self.session.rows(query, self.board, [short(i) for i in ids]) if ids else ():
             known[before].append(after)
 
     def _fetch(
@@ -204,7 +204,7 @@ class PostgresView(View):
 
     def held_by(self, actor: Actor) -> list[Task]:
         """The tasks in progress that this actor holds in this session, oldest first."""
-        session = plain(actor.session)
+        session = short(actor.session)
         where = "held AND (session = %s OR starts_with(session, %s))"
         lock = "FOR UPDATE" if self.locking else ""
         found = self._fetch(where, session, f"{session}/", order=BY_AGE, lock=lock)
@@ -222,7 +222,7 @@ class PostgresView(View):
 
     def by_key(self, key: str) -> Task | None:
         """The task that was created with this idempotency key, the oldest where one came back from the archive."""
-        found = self._fetch("key = %s AND NOT archived", plain(key), order=BY_AGE)
+        found = self._fetch("key = %s AND NOT archived", short(key), order=BY_AGE)
         return next((task for task in found if task.key == key), None)
 
     def rank(self, task_id: str) -> int:
@@ -253,7 +253,7 @@ class PostgresView(View):
         """The tasks that name this id as a blocker, oldest first."""
         if task_id not in self._edges:
             query = "NOT archived AND id IN (SELECT task FROM taskwall.edges WHERE board = %s AND blocker = %s)"
-            found = self._fetch(query, self.board, plain(task_id))
+            found = self._fetch(query, self.board, short(task_id))
             self._edges[task_id] = [task.id for task in found]
             self.prepare([task for task in found if not task.closed])
         return sorted((t for i in self._edges[task_id] if (t := self.get(i))), key=age)
@@ -261,7 +261,7 @@ class PostgresView(View):
     def children(self, task_id: str) -> list[Task]:
         """The tasks whose parent this id is, oldest first."""
         if task_id not in self._below:
-            found = self._fetch("parent = %s AND NOT archived", plain(task_id))
+            found = self._fetch("parent = %s AND NOT archived", short(task_id))
             self._below[task_id] = [task.id for task in found]
         return sorted((t for i in self._below[task_id] if (t := self.get(i))), key=age)
 

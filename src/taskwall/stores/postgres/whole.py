@@ -16,7 +16,7 @@ from ..files.folder import SUFFIX
 from ..files.patch import encode
 from ..whole import ARCHIVE, Piece, Whole, renewed
 from .database import Session
-from .rows import COLUMNS, EVENT, Kept, claim_text, edges_of, event_row, plain, row_of
+from .rows import COLUMNS, EVENT, Kept, claim_text, edges_of, event_row, row_of, short
 
 INSERT = """
 INSERT INTO taskwall.tasks (
@@ -106,6 +106,6 @@ def _row(piece: Piece, view: View, board: int) -> dict[str, Any]:
         "behind": -view.rank(task.id) if not task.closed else 0,
         "archived": piece.archived,
         "claim": claim and claim_text(claim),
-        "session": claim and plain(claim.session),
+        "session": claim and short(claim.session),
         "lease": claim and claim.ttl and 60 * claim.ttl,
     }

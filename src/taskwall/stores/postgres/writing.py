@@ -12,7 +12,7 @@ from ...core.state import is_waiting
 from ..base import Txn
 from ..files.patch import encode, patch
 from .database import Session
-from .rows import Kept, claim_text, edges_of, plain, row_of
+from .rows import Kept, claim_text, edges_of, row_of, short
 from .view import PostgresView
 
 MOST_MENDED = 200
@@ -77,9 +77,9 @@ def _entry(view: PostgresView, claim: Claim) -> dict[str, Any]:
     before = view.claim(claim.task)
     return {
         "board": view.board,
-        "id": plain(claim.task),
+        "id": short(claim.task),
         "claim": claim_text(claim),
-        "session": plain(claim.session),
+        "session": short(claim.session),
         "lease": None if claim.ttl is None else 60 * claim.ttl,
         "granted": before is None or before.epoch != claim.epoch,
     }
