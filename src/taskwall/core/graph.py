@@ -5,8 +5,6 @@ An edge function maps a node to the nodes it leads to; ids that it does not know
 
 from __future__ import annotations
 
-import re
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -138,9 +136,13 @@ def longest_chains(behind: Mapping[str, Sequence[str]]) -> dict[str, int]:
     return rank
 
 
-_DIGITS = re.compile(r"(\d+)")
-
-
 def natural(text: str) -> tuple[str | int, ...]:
-    """A sort key under which `task_2` comes before `task_10`."""
-    return tuple(int(part) if i % 2 else part for i, part in enumerate(_DIGITS.split(text)))
+    """A sort key under which `task_2` comes before `task_10`: texts and numbers by turns."""
+    parts = [""]
+    for character in text:
+        if character.isdecimal() is (len(parts) % 2 == 1):
+            parts.append("")
+        parts[-1] += character
+    if len(parts) % 2 == 0:
+        parts.append("")
+    return tuple(int(part) if n % 2 else part for n, part in enumerate(parts))

@@ -24,22 +24,18 @@ class Record:
     __names__: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
-        own = tuple(name for name in cls.__annotations__ if not name.startswith("__"))
-        cls.__fields__ = cls.__fields__ + own
+        own, values = cls.__annotations__, cls.__dict__
+        cls.__fields__ += (*own,)
         cls.__names__ = frozenset(cls.__fields__)
-        cls.__defaults__ = cls.__defaults__ | {name: cls.__dict__[name] for name in own if name in cls.__dict__}
+        cls.__defaults__ = cls.__defaults__ | {name: values[name] for name in own if name in values}
 
     def __init__(self, *args: Any, **values: Any) -> None:
-        state = self.__dict__
-        state.update(self.__defaults__)
-        state.update(zip(self.__fields__, args, strict=False))
-        state.update(values)
-        if (
-            len(state) != len(self.__fields__)
-            or len(args) > len(self.__fields__)
-            or not self.__names__.issuperset(values)
-        ):
-            wrong = set(self.__fields__) ^ set(state) or {"too many positional values"}
+        state, fields = self.__dict__, self.__fields__
+        state |= self.__defaults__
+        state |= zip(fields, args, strict=False)
+        state |= values
+        if len(state) != len(fields) or len(args) > len(fields) or not self.__names__.issuperset(values):
+            wrong = set(fields) ^ set(state) or {"too many positional values"}
             raise TypeError(f"{type(self).__name__}: missing or unknown fields: {', '.join(sorted(wrong))}")
 
     def __setattr__(self, name: str, value: object) -> None:
