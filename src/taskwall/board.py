@@ -32,7 +32,6 @@ from .results import (
     rows,
     walk,
 )
-from .selection import require_states, wanted_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -268,6 +267,8 @@ class Board:
         everything: bool = False,
     ) -> Listing:
         """Tasks by age that match all that is given; finished ones only when asked for by `everything` or state."""
+        from .selection import require_states, wanted_by  # imported late: no other verb selects
+
         require_states(states)
         view = self.store.read()
         unfinished, total = view.counts()
