@@ -1,25 +1,70 @@
 """JSON by the half of the standard library's `json` that is written in C.
 
 The other half compiles patterns when it is imported, which takes half as long as to start Python; every board command
-would pay that.
+would pay that. It is loaded to say what is wrong with a text.
 """
 
 from __future__ import annotations
 
-from _json import encode_basestring, make_encoder
+from types import SimpleNamespace
+
+try:
+    import _json
+except ImportError:  # a Python whose `json` has no such half
+    _json = None  # type: ignore[assignment]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
+SPACE = " \t\r\n"
+_CONTEXT = {
+    "strict": True,
+    "object_hook": None,
+    "object_pairs_hook": None,
+    "parse_float": float,
+    "parse_int": int,
+    "parse_constant": float,
+}
 
-def _refuse(value: Any) -> NoReturn:
-    raise TypeError(f"{type(value).__name__} is not JSON")
+
+def scanner(**hooks: Any) -> Callable[[str, int], tuple[Any, int]]:
+    """What reads the value that begins at a place of a text, and says where it ends.
+
+    hooks: as those of `json.loads`. It raises StopIteration where no value begins, ValueError where one is wrong.
+    """
+    if _json is None:
+        import json
+
+        found: Any = json.JSONDecoder(**hooks)
+        return found.scan_once
+    context: Any = SimpleNamespace(**_CONTEXT | hooks)
+    return _json.make_scanner(context)
 
 
-_encoder = make_encoder(None, _refuse, encode_basestring, None, ": ", ", ", False, False, True)
+def loads(text: str, **hooks: Any) -> Any:
+    """The one value in a text, as `json.loads` reads it, which raises ValueError."""
+    try:
+        value, end = scanner(**hooks)(text, len(text) - len(text.lstrip(SPACE)))
+        if not text[end:].strip(SPACE):
+            return value
+    except StopIteration:
+        pass
+    import json
+
+    return json.loads(text, **hooks)
 
 
 def dumps(value: Any) -> str:
     """JSON on one line, Unicode unescaped."""
-    return "".join(_encoder(value, 0))
+    if _json is None:
+        import json
+
+        return json.dumps(value, ensure_ascii=False)
+    encoder: Any = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ": ", ", ", False, False, True)
+    return "".join(encoder(value, 0))
+
+
+def _refuse(value: Any) -> NoReturn:
+    raise TypeError(f"{type(value).__name__} is not JSON")
