@@ -100,12 +100,8 @@ def linked(name: str, make) -> Path:
     return target
 
 
-AT_REST = 0.1
-"""Seconds after which a change of the folder is old enough to be told from a later one."""
-
-
 def set_durability(folder: Path, durability: str) -> None:
-    """Settings are read by a parser that is not quick to start: a board with the defaults has none."""
+    """A board with the defaults has no settings."""
     settings = folder / ".tasks" / "board.toml"
     settings.unlink(missing_ok=True)
     if durability != "full":

@@ -67,7 +67,7 @@ class Bench:
             more["cold index (s)"][size] = f"{self._cold(folder, size):.2f}"
             for durability in ("full", "fast"):
                 boards.set_durability(folder, durability)
-                time.sleep(boards.AT_REST)
+                time.sleep(boards.RACY)
                 self.tw(Clock(), "-", folder, "next")  # looks at the folder, in which a file has come or gone
                 clock = self._commands(folder, size)
                 for name in clock.seconds:

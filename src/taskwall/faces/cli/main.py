@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from .command import Command
+
 
 INTERRUPTED = 130
 
@@ -71,16 +73,14 @@ def main(argv: list[str]) -> int:
 def _run(argv: list[str]) -> int:
     # Imported late, as all else here: `run` comes first.
     from ... import verbs  # noqa: F401 - importing verbs registers them
-    from .commands import COMMANDS
+    from .daily import DAILY
 
     name, rest = _split(argv)
     if name == "help":
         name, rest = _split([*rest, "--help"])
     if name is None:
         return _without_command(rest)
-    command = COMMANDS.get(name)
-    if command is None:
-        raise _no_command(name)
+    command = DAILY.get(name) or _seldom(name)
     rest, tail = _cut(rest) if command.tail else (rest, [])
     args = command.read(rest)
     if args is None:
@@ -101,6 +101,15 @@ def _run(argv: list[str]) -> int:
 
     gc.enable()
     return OWN[command.name](command, args)
+
+
+def _seldom(name: str) -> Command:
+    """A command that no agent calls all day. Raises Invalid when there is none of this name."""
+    from .commands import COMMANDS
+
+    if name not in COMMANDS:
+        raise _no_command(name)
+    return COMMANDS[name]
 
 
 def _split(argv: list[str]) -> tuple[str | None, list[str]]:
