@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from math import inf
 
 from .core.errors import Invalid
 from .core.jsontext import dumps, loads
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _is_number(value: Any, least: float) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value < inf
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value < float("inf")
 
 
 SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {

@@ -42,6 +42,8 @@ LOOK_AT_ALL = 1000
 """Up to so many files, each is compared with its signature at every read: some milliseconds."""
 LATE, SPARING = 15.0, 30
 """Everything is looked at again after so many seconds, or so many times as long as that took."""
+LONG_LOG = 512 * 1024
+"""Bytes that are read in a third of a millisecond, and come together in half a dozen writes."""
 PATIENCE = 10.0
 """Seconds to wait for a process that makes the index."""
 TICKS_NS = 50_000_000
@@ -218,8 +220,20 @@ class Index:
         with suppress(Error):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+            self._fold(connection)
             if self._owner == (os.getpid(), _inode(self.path)):
                 self._idle.append(connection)
+
+    def _fold(self, connection: Connection) -> None:
+        """Take a long log into the index, unless somebody reads just now.
+
+        Commands end without closing it, which would take longer than to answer, and who opens it next reads the log.
+        """
+        log = self._disk.seen(self.path + "-wal")
+        if log and log[2] > LONG_LOG:
+            connection.execute("PRAGMA busy_timeout = 0")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
 
     # Looking
 
