@@ -18,7 +18,7 @@ from pathlib import Path
 def claimer(place, name):
     from taskwall.board import Board
     from taskwall.config import read_settings
-    from taskwall.core.errors import NothingActionable
+    from taskwall.core.refusals import NothingActionable
     from taskwall.core.model import Actor
     from taskwall.stores.files.store import FileStore
 

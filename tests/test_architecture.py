@@ -16,10 +16,10 @@ SRC = Path(__file__).parent.parent / "src" / "taskwall"
 
 LAYERS = [
     {"core.record", "core.errors", "core.jsontext"},
-    {"core.graph", "core.model"},
+    {"core.graph", "core.model", "core.refusals"},
     {"core.view", "core.claims"},
     {"core.state"},
-    {"core.rules.change", "core.rules.proving"},
+    {"core.rules.change", "core.rules.naming", "core.rules.proving"},
     {"core.rules.making"},
     {"core.rules.deciding", "core.rules.ending"},
     {"core.rules.claiming"},

@@ -7,17 +7,9 @@ from conftest import Clock, add, ids, open_board, open_store
 
 from taskwall import envelope, render, verbs  # noqa: F401 - registers the verbs
 from taskwall.core import rules
-from taskwall.core.errors import (
-    AlreadyResolved,
-    Cycle,
-    Invalid,
-    NotOwner,
-    ProductsMissing,
-    Refused,
-    Superseded,
-    UnknownTask,
-)
+from taskwall.core.errors import Invalid, Refused, UnknownTask
 from taskwall.core.model import Settings
+from taskwall.core.refusals import AlreadyResolved, Cycle, NotOwner, ProductsMissing, Superseded
 from taskwall.faces.cli.plan import read_plan
 from taskwall.registry import bind, call, VERBS
 

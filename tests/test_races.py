@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 from taskwall.board import Board
-from taskwall.core.errors import Locked, NothingActionable, Refused
+from taskwall.core.errors import Locked, Refused
+from taskwall.core.refusals import NothingActionable
 from taskwall.core.model import Actor, Settings
 from taskwall.core.rules import Draft, Edit
 from taskwall.stores.files.lock import lock

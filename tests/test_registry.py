@@ -6,7 +6,7 @@ import pytest
 from conftest import add, ids, open_board
 
 from taskwall import verbs  # noqa: F401 - registers them
-from taskwall.core import rules
+from taskwall.core import refusals, rules
 from taskwall.core.errors import EXITS, Refused
 from taskwall.envelope import dumps, envelope, refusal_envelope
 from taskwall.registry import VERBS, bind, call, draft, schema, tools, verb
@@ -268,7 +268,7 @@ def test_a_refusal_has_its_shape(board):
 
 
 def test_every_refusal_has_a_code_with_an_exit_status():
-    kinds = Refused.__subclasses__()
+    assert refusals.Blocked in (kinds := Refused.__subclasses__())
     assert {kind.code for kind in kinds} == set(EXITS)
     assert all(kind.__doc__ and kind("x").exit == EXITS[kind.code] for kind in kinds)
 

@@ -16,7 +16,8 @@ from starlette.staticfiles import StaticFiles
 
 from ... import registry, verbs  # noqa: F401 - importing verbs registers them
 from ...core.actions import legal_actions
-from ...core.errors import Invalid, ReadOnly, Refused
+from ...core.errors import Invalid, Refused
+from ...core.refusals import ReadOnly
 from ...envelope import dumps, envelope, refusal_envelope
 from ...registry import VERBS
 from .lanes import lanes
