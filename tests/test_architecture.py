@@ -26,6 +26,7 @@ LAYERS = [
     {"core.rules"},
     {"core.actions"},
     {"results", "selection", "process", "signals", "lengths"},
+    {"fleet"},
     {"stores", "proof"},
     {"board", "trust"},
     {"settings", "registry", "render"},
@@ -39,9 +40,9 @@ LAYERS = [
 
 LIGHT = {"os", "time"}
 HEAVY = {
-    "anthropic", "argparse", "asyncio", "dataclasses", "difflib", "gettext", "httpx2", "inspect", "locale", "openai",
-    "pathlib", "pydantic", "rich", "shtab", "shutil", "sqlite3", "sse_starlette", "starlette", "subprocess", "textual",
-    "tomllib", "typing", "urllib", "uvicorn",
+    "anthropic", "argparse", "asyncio", "dataclasses", "difflib", "gettext", "httpx2", "inspect", "locale",
+    "openai", "pathlib", "platform", "psycopg", "psycopg_pool", "pydantic", "rich", "shtab", "shutil", "socket",
+    "sqlite3", "sse_starlette", "starlette", "subprocess", "textual", "tomllib", "typing", "urllib", "uvicorn",
 }  # fmt: skip
 
 
@@ -177,7 +178,7 @@ def code_lines(path: Path) -> int:
 
 @pytest.mark.slow
 def test_the_whole_stays_small():
-    assert sum(code_lines(path) for path in modules().values()) < 18_000
+    assert sum(code_lines(path) for path in modules().values()) < 19_500
     lines = {name: path.read_text().count("\n") for name, path in modules().items()}
     assert {name: count for name, count in lines.items() if count > 440} == {}
 

@@ -8,8 +8,8 @@ import pytest
 
 from boardfiles import Files
 from conftest import add, ids
-from taskwall.core.errors import Invalid, Refused
-from taskwall.core.refusals import NotOwner, ReadOnly, Superseded
+from taskwall.core.errors import Invalid, ReadOnly, Refused
+from taskwall.core.refusals import NotOwner, Superseded
 from taskwall.core.model import KEYS
 from taskwall.core.rules import Edit
 from taskwall.core.state import state

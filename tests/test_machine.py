@@ -175,7 +175,7 @@ class Boards(RuleBasedStateMachine):
     def look(self, who, name):
         for verb in ("get", "why"):
             self.both(who, lambda board, verb=verb: getattr(board, verb)(name))
-        for verb in ("list", "next", "graph"):
+        for verb in ("list", "next", "graph", "fleet"):
             self.both(who, lambda board, verb=verb: getattr(board, verb)())
 
     # The outside editor

@@ -35,6 +35,7 @@ SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "durability": (lambda v: v in ("full", "fast"), '"full" or "fast"'),
     "check_minutes": (lambda v: _is_number(v, 0.01), "minutes"),
     "archive_days": (lambda v: _is_number(v, 0), "days, 0 for never"),
+    "moved": (lambda v: isinstance(v, str), "an address"),
     "claims_per_session": (lambda v: _is_number(v, 0) and isinstance(v, int), "a whole number from 0"),
 }
 
@@ -44,24 +45,36 @@ def settings_in(path: str) -> Settings:
     copy = os.path.join(os.path.dirname(path), ".local", "settings.json")
     found = _kept(copy, DISK.seen(path))
     if found is None:
-        found, seen = _parsed(path)
+        try:
+            text, seen = read_text(path)
+        except (OSError, NotPlain) as error:
+            raise Invalid(f"{path} cannot be read: {error}", next=f"mend {path}") from None
+        found = _parsed(text, path)
         _keep(copy, found, seen)
+    return _settings(found)
+
+
+def parse_settings(text: str, path: str) -> Settings:
+    """The settings in a text. path: where it stands. Raises Invalid, naming the key."""
+    return _settings(_parsed(text, path))
+
+
+def _settings(found: dict[str, Any]) -> Settings:
     return Settings(**found | {"people": tuple(found.get("people", ()))})
 
 
-def _parsed(path: str) -> tuple[dict[str, Any], Signature]:
+def _parsed(text: str, path: str) -> dict[str, Any]:
     import tomllib  # imported late: see above
 
     mend = f"mend {path}"
     try:
-        text, seen = read_text(path)
         found = tomllib.loads(text)
-    except (OSError, NotPlain, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise Invalid(f"{path} cannot be read: {error}", next=mend) from None
     found = {key: found[key] for key in SETTINGS if key in found}
     if wrong := _wrong(found):
         raise Invalid(f"{path}: {wrong} is {found[wrong]!r}, must be {SETTINGS[wrong][1]}", next=mend)
-    return found, seen
+    return found
 
 
 def _wrong(found: dict[str, Any]) -> str | None:

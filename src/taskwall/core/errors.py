@@ -4,7 +4,7 @@ Refused
 ├── Invalid      an argument is not acceptable
 ├── UnknownTask  no task has this id           ├── AmbiguousId  several tasks match
 ├── Locked       another process has the lock  ├── Unwritable   the board cannot be written
-├── Unreadable   a file is no readable task
+├── Unreadable   a file is no readable task    ├── ReadOnly     we never write this kind of file
 └── what rules refuse: see `refusals`, which who only looks need not load
 """
 
@@ -89,6 +89,12 @@ class AmbiguousId(Refused):
     """Several tasks match what was given for an id."""
 
     code = "ambiguous_id"
+
+
+class ReadOnly(Refused):
+    """A file in a dialect that is read but never written."""
+
+    code = "read_only"
 
 
 class Locked(Refused):

@@ -6,8 +6,8 @@ Refused
 ├── AlreadyResolved    it is finished               ├── NotClaimed     nobody holds it
 ├── Cycle              tasks would wait in a ring   ├── OpenDependents others wait for it
 ├── ProductsMissing    promised files are absent    ├── CheckFailed    a check did not exit 0
-├── Untrusted          its checks may not run here  ├── ReadOnly       we never write this kind of file
-├── AlreadyClaimed     somebody holds it            ├── NotOwner       somebody else holds it
+├── Untrusted          its checks may not run here  ├── AlreadyClaimed somebody holds it
+├── NotOwner           somebody else holds it
 ├── NothingActionable  nothing may be started       ├── WaitingOnPerson  only people can change that
 └── Superseded         your claim was taken over
 """
@@ -81,12 +81,6 @@ class Untrusted(Refused):
     """A command from a task file may not run here."""
 
     code = "untrusted"
-
-
-class ReadOnly(Refused):
-    """A file in a dialect that is read but never written."""
-
-    code = "read_only"
 
 
 class AlreadyClaimed(Refused):

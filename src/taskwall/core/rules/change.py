@@ -56,7 +56,7 @@ def require_writable(task: Task) -> None:
             next="`taskwall doctor` says what helps; no verb writes to such a file",
         )
     if task.dialect in READ_ONLY_DIALECTS:
-        raise refusals.ReadOnly(
+        raise errors.ReadOnly(
             f"{task.id} is kept in the {task.dialect!r} format, which taskwall reads and never writes",
             task=task.id,
             next="import it into a task of this board, or change it with the program that wrote it",

@@ -158,6 +158,27 @@ COMMANDS = DAILY | {
         ),
         Command("watch", "", doc="Print what happens on the board, a line each, as it happens."),
         Command(
+            "db",
+            "",
+            (
+                Argument("ACTION", "action", doc="check, migrate, role, settings or mirror"),
+                Argument("[NAME]", "name", doc="role: its name. settings: a file to take them from. mirror: a folder"),
+                Argument("--dry-run", "dry_run", "flag", "migrate: say what would be applied"),
+            ),
+            doc="Keep a database of boards, named by --board postgresql://…. Check it; make or renew its tables; print "
+            "SQL for a role that may do no more than it must; show or set settings; write the board's files for git.",
+        ),
+        Command(
+            "move",
+            "",
+            (
+                Argument(
+                    "TARGET", "target", doc="postgresql://…?board=NAME, or a folder when the board lies in a database"
+                ),
+            ),
+            doc="Move the board, whole, to PostgreSQL or back to files, and compare. Where it was it is only read.",
+        ),
+        Command(
             "mcp",
             "",
             (Argument("--tools", "tools", doc="these verbs instead of the ten, with commas between them"),),

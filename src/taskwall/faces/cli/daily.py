@@ -143,6 +143,7 @@ DAILY = {
             (Argument("[A..B]", "revisions", "id", "two commits; A: since then; without one: since HEAD"),),
             doc="Say in task words what changed on the board between two commits, or since one.",
         ),
+        Command("fleet", "fleet"),
         Command("graph", "graph", (Argument("--mermaid", "mermaid", "flag", "as a Mermaid flowchart"),)),
     )
 }

@@ -85,7 +85,9 @@ def is_locked(path: str) -> bool:
 def _myself() -> str:
     """For the message of somebody who waits in vain; nobody decides by it."""
     host = os.uname().nodename if hasattr(os, "uname") else "this host"
-    command = "".join(c if c.isprintable() else " " for c in " ".join(sys.argv)[:80])
+    # An address may hold a password, and this is read by whoever waits.
+    words = " ".join(word.partition("://")[0] + "://…" if "://" in word else word for word in sys.argv)
+    command = "".join(c if c.isprintable() else " " for c in words[:80])
     return f"pid {os.getpid()} on {host} since {time.strftime('%FT%TZ', time.gmtime())}: {command}"
 
 
