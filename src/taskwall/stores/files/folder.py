@@ -122,8 +122,8 @@ def task_of(name: str, text: str) -> Task:
 
 
 def promised(name: str, text: str) -> Found:
-    """What a file will be once a committed journal is applied."""
-    return Found(name, task_of(name, text), UNSEEN, settled=False)
+    """What a file will be once this text is in its place."""
+    return Found(name, task_of(name, text), UNSEEN, settled=False, text=text)
 
 
 def _broken(name: str, text: str, flaw: str) -> Task:

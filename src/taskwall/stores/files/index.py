@@ -18,7 +18,7 @@ import time
 from contextlib import suppress
 
 from ..base import Outdated
-from .folder import RACY_NS, SUFFIX, UNSEEN, read_file
+from .folder import RACY_NS, SUFFIX, promised, read_file
 from .ledger import boot_id
 from .tables import TABLES, count_ranks, fill, run, take_in, take_in_claims
 
@@ -30,14 +30,14 @@ except ImportError:  # a Python built without it
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from sqlite3 import Connection
     from typing import Any
 
     from .disk import Disk, Signature
     from .tables import Beside, Pair
 
-VERSION = 1
+VERSION = 2
 LOOK_AT_ALL = 1000
 """Up to so many files, each is compared with its signature at every read: some milliseconds."""
 LATE, SPARING = 15.0, 30
@@ -58,11 +58,12 @@ class About:
 
     stamps: those of the folder and of the ledger. settled: they are old enough, or odd enough, to vouch for that.
     looked, cost: when everything was looked at, and how long that took. unranked: some ranks may be wrong.
+    rings: tasks wait for each other, so that no rank follows from others.
     """
 
     def __init__(self, *row: Any) -> None:
         self.stamps: tuple[int, int] = row[:2]
-        self.settled, self.looked, self.cost, self.files, self.changes, self.unranked = row[2:]
+        self.settled, self.looked, self.cost, self.files, self.changes, self.unranked, self.rings = row[2:]
 
     @classmethod
     def of(cls, connection: Connection) -> About | None:
@@ -154,13 +155,14 @@ class Index:
             raise
         return Reading(self, connection, looked=looked)
 
-    def carry(self, names: Collection[str], claims: Collection[str], before: tuple[int, int]) -> None:
-        """Take in the files and the ledger entries that we have just written under the board's lock.
+    def carry(self, files: Mapping[str, str | None], entries: Mapping[str, str], before: tuple[int, int]) -> None:
+        """Take in what we have just written under the board's lock: texts of files by their names, None for one that
+        is gone, and of ledger entries by their tasks.
 
         before: the stamps until then. Leaves the index as it is, and so in doubt, when anybody else may have changed
         something.
         """
-        if not self.exists or not (names or claims):
+        if not self.exists or not (files or entries):
             return
         with suppress(Error, OSError):
             connection = self._open()
@@ -168,16 +170,18 @@ class Index:
                 connection.execute("BEGIN IMMEDIATE")
                 about = About.of(connection)
                 if about and about.settled and about.stamps == before:
-                    self._carry(connection, about, names, claims)
+                    self._carry(connection, about, files, entries)
                     connection.execute("COMMIT")
             finally:
                 self.close(connection)
 
-    def _carry(self, connection: Connection, about: About, names: Iterable[str], claims: Iterable[str]) -> None:
-        found, gone = self._read_files((os.fsencode(name), UNSEEN) for name in names)
-        if found or gone:
-            take_in(connection, found, gone, self._beside, ours=True)
-        take_in_claims(connection, claims, self._beside)
+    def _carry(
+        self, connection: Connection, about: About, files: Mapping[str, str | None], entries: Mapping[str, str]
+    ) -> None:
+        # Not settled, they are read again before anybody goes by them alone: we need not look at what lies there now.
+        found = [(os.fsencode(name), promised(name, text)) for name, text in files.items() if text is not None]
+        gone = [os.fsencode(name) for name, text in files.items() if text is None]
+        take_in(connection, found, gone, self._beside, entries)
         # Those that nothing was written to are as they were.
         tasks, ledger = (
             self._disk.stamp(folder, known) if now != known else known
@@ -260,7 +264,7 @@ class Index:
         count_ranks(connection)
         settled = all(map(_is_past, stamps, (now, now))) or bool(about and about.settled and about.stamps == stamps)
         ended = time.monotonic()
-        About(*stamps, settled, ended, ended - began, 0, 0, 0).write(connection)
+        About(*stamps, settled, ended, ended - began, 0, 0, 0, 0).write(connection)
         connection.execute("COMMIT")
         return True
 
@@ -276,7 +280,7 @@ class Index:
             if again is None or again.changes != about.changes:
                 connection.execute("ROLLBACK")
                 return False
-        take_in(connection, found, gone, self._beside, ours=not (found or gone))
+        take_in(connection, found, gone, self._beside, {})
         if stamps != about.stamps:
             take_in_claims(connection, None, self._beside)
         return None
@@ -318,7 +322,7 @@ def _make(connection: Connection) -> None:
     for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         connection.execute(f'DROP TABLE "{name}"')
     run(connection, TABLES)
-    connection.execute("INSERT INTO about VALUES (?, ?, 0, 0, 0, 0, 0, 0, 0, 1)", (VERSION, boot_id()))
+    connection.execute("INSERT INTO about VALUES (?, ?, 0, 0, 0, 0, 0, 0, 0, 1, 0)", (VERSION, boot_id()))
 
 
 def _is_past(stamp: int, now: int) -> bool:

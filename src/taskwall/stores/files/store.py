@@ -15,7 +15,7 @@ from ...core.view import Overlay
 from ..base import Txn, Watch
 from .archive import Archive
 from .disk import DISK, Changed, NotPlain, Sure, Unsettled, Write, write_all
-from .folder import Folder, promised
+from .folder import SUFFIX, Folder, promised
 from .index import Index
 from .indexed import IndexView
 from .journal import Journal
@@ -27,7 +27,7 @@ from .view import FileView, Scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ...core.view import View
@@ -155,7 +155,7 @@ class FileStore:
                 gone = [i for i, name in names.items() if archive.take(name, view.in_file(i)[1])]
                 if gone and self._durable:
                     archive.settle()
-                self._index.carry([names[i] for i in gone], (), before)
+                self._index.carry(dict.fromkeys(names[i] for i in gone), {}, before)
                 write_all(self._disk, [Write(self._in_local("archived"), "\n")], self._local, durable=False)
             except OSError as error:
                 raise self._unwritable(error) from None
@@ -240,10 +240,10 @@ class FileStore:
         """
         leased = any(claim.open and claim.ttl is not None for claim in txn.claimed.values())
         before = self._index.stamps
-        names = [os.path.basename(write.path) for write in writing.tasks]
 
         def carry() -> None:
-            self._index.carry(names, txn.claimed, before)
+            entries = {name.removesuffix(SUFFIX): text for name, text in _texts(writing.entries).items()}
+            self._index.carry(_texts(writing.tasks), entries, before)
 
         if len(writing.tasks) > 1 or (writing.tasks and leased):
             # Readers go by the index as soon as there is no journal to read through.
@@ -283,6 +283,11 @@ class FileStore:
             if full
             else f"allow this process to write in {self.path}",
         )
+
+
+def _texts(writes: Iterable[Write]) -> dict[str, str]:
+    """What was written, by the names of the files."""
+    return {os.path.basename(write.path): write.text for write in writes}
 
 
 def _told(error: OSError) -> str:
