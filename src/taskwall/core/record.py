@@ -56,4 +56,8 @@ class Record:
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields changed."""
-        return type(self)(**{**self.__dict__, **changes})
+        if not self.__names__.issuperset(changes):
+            return type(self)(**{**self.__dict__, **changes})  # raises
+        changed = object.__new__(type(self))
+        changed.__dict__.update(self.__dict__, **changes)
+        return changed

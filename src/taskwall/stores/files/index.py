@@ -68,9 +68,12 @@ class About:
     @classmethod
     def of(cls, connection: Connection) -> About | None:
         """None when there is nothing to go by: no tables yet, those of another version, or of another boot."""
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'about'").fetchone():
-            return None
-        row = connection.execute("SELECT * FROM about").fetchone()
+        try:
+            row = connection.execute("SELECT * FROM about").fetchone()
+        except Error as error:
+            if "no such table" in str(error):
+                return None
+            raise
         return cls(*row[2:]) if row and row[:2] == (VERSION, boot_id()) else None
 
     def write(self, connection: Connection) -> None:
@@ -143,13 +146,18 @@ class Index:
         return None
 
     def _read(self, doubt: Callable[[About], bool], *, ranked: bool) -> Reading:
-        connection = self._open()
+        connection, looked = self._open(), False
         try:
-            looked = self._refresh(connection, doubt)
-            if ranked and not looked:
-                _rank(connection)
             connection.execute("BEGIN")
-            connection.execute("SELECT 1 FROM about").fetchone()  # the state is that of the first look at it
+            about = About.of(connection)  # the state is that of the first look at it
+            if about is None or (ranked and about.unranked) or doubt(about):
+                connection.execute("ROLLBACK")
+                # Asked once more: a write may have come between that state and the look at the folder.
+                looked = self._refresh(connection, doubt)
+                if ranked and not looked:
+                    _rank(connection)
+                connection.execute("BEGIN")
+                connection.execute("SELECT 1 FROM about").fetchone()
         except BaseException:
             self.close(connection)
             raise
