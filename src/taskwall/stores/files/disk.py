@@ -117,7 +117,10 @@ class Disk:
 
     def is_folder(self, path: str) -> bool:
         """Whether a folder of its own lies there: a link that came with a repository would lead our writes out."""
-        return os.path.isdir(path) and not os.path.islink(path)
+        try:
+            return stat.S_ISDIR(os.lstat(path).st_mode)
+        except OSError:
+            return False
 
     # Changing
 
@@ -274,21 +277,28 @@ def write_all(disk: Disk, writes: Sequence[Write], scratch: str, *, durable: boo
     parts = [os.path.join(scratch, f"part-{number}.tmp") for number in range(len(writes))]
     try:
         for part, write in zip(parts, writes, strict=True):
-            with contextlib.suppress(FileNotFoundError):
-                disk.unlink(part)  # left by a process that was killed; we hold the lock
-            like = None if write.exclusive else write.path
-            disk.write_new(part, write.text.encode(), like=like, durable=durable)
+            _write_part(disk, part, write, durable=durable)
         for write in writes:
             _require_unchanged(disk, write)
         for part, write in zip(parts, writes, strict=True):
             _appear(disk, part, write)
         if durable:
             _settle(disk, writes)
-    finally:
+    except BaseException:
         for part in parts:
             with contextlib.suppress(OSError):  # the next write removes it, and what was written stands
-                if disk.exists(part):
-                    disk.unlink(part)
+                disk.unlink(part)
+        raise
+
+
+def _write_part(disk: Disk, part: str, write: Write, *, durable: bool) -> None:
+    like = None if write.exclusive else write.path
+    data = write.text.encode()
+    try:
+        disk.write_new(part, data, like=like, durable=durable)
+    except FileExistsError:  # left by a process that was killed; we hold the lock
+        disk.unlink(part)
+        disk.write_new(part, data, like=like, durable=durable)
 
 
 def _require_unchanged(disk: Disk, write: Write) -> None:
@@ -323,3 +333,6 @@ def _appear(disk: Disk, part: str, write: Write) -> None:
         if error.errno not in _NO_LINKS:
             raise
         disk.rename(part, write.path)  # the lock keeps our own out
+    else:
+        with contextlib.suppress(OSError):  # the next write removes it, and what was written stands
+            disk.unlink(part)

@@ -211,9 +211,10 @@ class FileStore:
     def _settle_in(self) -> None:
         """Once a board: its folders reach the disk, then `.gitignore` says that they have."""
         for folder in (self._local, self._in_local("claims")):
-            self._disk.make_folder(folder)
             if not self._disk.is_folder(folder):
-                raise OSError(errno.ENOTDIR, f"{folder} is not a folder of its own")
+                self._disk.make_folder(folder)
+                if not self._disk.is_folder(folder):
+                    raise OSError(errno.ENOTDIR, f"{folder} is not a folder of its own")
         ignore = self._in_local(".gitignore")
         if self._is_settled(ignore):
             return
