@@ -88,10 +88,12 @@ class Reading:
     """One state of the index, for as long as this lives. looked: every file was just now compared with it."""
 
     def __init__(self, index: Index, connection: Connection, *, looked: bool) -> None:
-        self._index, self._connection, self.looked = index, connection, looked
+        self._index, self.looked = index, looked
+        self._connection: Connection | None = connection
 
     def rows(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
         """What SQLite answers. Raises Outdated when the index is damaged."""
+        assert self._connection, "this state is no longer kept"
         try:
             yield from self._connection.execute(query, values)
         except Error as error:
@@ -103,8 +105,14 @@ class Reading:
         row = next(iter(self.rows(ENTRY, task_id)), None)
         return row[0] if row else ""
 
+    def end(self) -> None:
+        """Answer no more: a state that is kept keeps SQLite from tidying up, and the connection from its next use."""
+        if self._connection:
+            self._index.close(self._connection)
+            self._connection = None
+
     def __del__(self) -> None:
-        self._index.close(self._connection)
+        self.end()
 
 
 class Index:

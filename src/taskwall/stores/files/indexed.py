@@ -58,6 +58,10 @@ class IndexView(FileView):
         self._asked: dict[str, tuple[str, Task, Task] | None] = {}  # by id: file, the task there, the task as it stands
         self._children: dict[str, list[Task]] = {}
 
+    def end(self) -> None:
+        """Answer no more questions but those that were asked before."""
+        self._reading.end()
+
     # One task
 
     def get(self, task_id: str) -> Task | None:

@@ -20,6 +20,8 @@ MESSAGE = 240
 """How long the line about the holder is, in bytes."""
 DEADLINE = 10.0
 """Seconds to wait for another process before giving up."""
+NEXT, LATER = 0.0005, 0.005
+"""Seconds of sleep between two tries of the one who is next, while nobody has the lock at worst, and of those behind."""
 
 if sys.platform != "win32":
     import fcntl
@@ -93,9 +95,9 @@ def _acquire(path: str, until: float) -> int:
     try:
         # Whoever comes next waits alone at the lock and the others behind it: a process that lets go and comes back
         # at once would else be first again and again, for it need not sleep.
-        turn = _wait(path + ".next", until, 0.01)
+        turn = _wait(path + ".next", until, LATER)
         try:
-            return _wait(path, until, 0.002)
+            return _wait(path, until, NEXT)
         finally:
             _unlock(turn)
             os.close(turn)
@@ -112,20 +114,25 @@ def _wait(path: str, until: float, pause: float) -> int:
 
     Raises TimeoutError.
     """
-    nap = pause / 32
-    while True:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0), 0o644)
-        try:
-            if _try(fd) and _is_at(fd, path):
-                return fd
-        except BaseException:
-            os.close(fd)
-            raise
+    nap, fd = pause / 32, _open(path)
+    try:
+        while True:
+            if _try(fd):
+                if _is_at(fd, path):
+                    return fd
+                os.close(fd)
+                fd = _open(path)
+            if time.monotonic() > until:
+                raise TimeoutError
+            time.sleep(nap * (13 + os.urandom(1)[0]) / 268)  # jitter, so that waiters do not march in step
+            nap = min(2 * nap, pause)
+    except BaseException:
         os.close(fd)
-        if time.monotonic() > until:
-            raise TimeoutError
-        time.sleep(nap * (13 + os.urandom(1)[0]) / 268)  # jitter, so that waiters do not march in step
-        nap = min(2 * nap, pause)
+        raise
+
+
+def _open(path: str) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0), 0o644)
 
 
 def _holder(path: str) -> str:

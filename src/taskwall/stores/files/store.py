@@ -114,7 +114,9 @@ class FileStore:
             from .writing import Writing  # imported late: most commands only read
 
             try:
-                self._commit(Writing(self._disk, self.path, view, txn), txn)
+                writing = Writing(self._disk, self.path, view, txn)
+                view.end()
+                self._commit(writing, txn)
             except FileExistsError as error:
                 taken = error.filename2 or error.filename or error.args[0]
                 raise Invalid(f"{taken} exists already", next="choose another id") from None
