@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import time
@@ -86,9 +87,14 @@ def is_locked(path: str) -> bool:
 
 def _myself() -> str:
     """For the message of somebody who waits in vain; nobody decides by it."""
+    who, command = _process(os.getpid())
+    return f"{who} since {time.strftime('%FT%TZ', time.gmtime())}: {command}"
+
+
+@functools.cache
+def _process(pid: int) -> tuple[str, str]:
     host = os.uname().nodename if hasattr(os, "uname") else "this host"
-    command = "".join(c if c.isprintable() else " " for c in " ".join(sys.argv)[:80])
-    return f"pid {os.getpid()} on {host} since {time.strftime('%FT%TZ', time.gmtime())}: {command}"
+    return f"pid {pid} on {host}", "".join(c if c.isprintable() else " " for c in " ".join(sys.argv)[:80])
 
 
 def _acquire(path: str, until: float) -> int:

@@ -34,7 +34,7 @@ CREATE TABLE files (
   name BLOB PRIMARY KEY, settled, mtime, ctime, size, ino, id, flaw, open, done, held, waits, priority, rank, created,
   natural, subject, key, parent, text
 );
-CREATE TABLE claims (id PRIMARY KEY, entry);
+CREATE TABLE claims (id PRIMARY KEY, entry) WITHOUT ROWID;
 CREATE TABLE edges (task, blocker, wild);
 CREATE TABLE archived (id PRIMARY KEY);
 CREATE TABLE twins (id PRIMARY KEY);
@@ -53,13 +53,13 @@ CREATE INDEX one_sided ON edges (task) WHERE wild;
 """
 INSERT = f"INSERT INTO files VALUES ({', '.join('?' * 20)})"
 PLACE = """
-SELECT id, flaw, open, done, parent, EXISTS (SELECT 1 FROM twins t WHERE t.id = f.id) OR
+SELECT id, flaw, open, done, created, key, parent, EXISTS (SELECT 1 FROM twins t WHERE t.id = f.id) OR
 EXISTS (SELECT 1 FROM edges WHERE blocker = f.id AND wild) FROM files f WHERE name = ?
 """
-"""What others of a task's rows and edges follow from, and whether there is anything odd about it."""
+"""What other rows and edges follow from and what does not change, and whether there is anything odd about a task."""
 UPDATE = """
-UPDATE files SET settled = ?, mtime = ?, ctime = ?, size = ?, ino = ?, held = ?, priority = ?, created = ?, subject = ?,
-key = ?, text = ? WHERE name = ?
+UPDATE files SET settled = ?, mtime = ?, ctime = ?, size = ?, ino = ?, held = ?, priority = ?, subject = ?, text = ?
+WHERE name = ?
 """
 OPEN = "SELECT name, text, held FROM files WHERE open AND id = ?"
 DOUBLED = "SELECT id FROM files WHERE flaw IS NULL GROUP BY id HAVING count(*) > 1"
@@ -161,12 +161,12 @@ def _update(connection: Connection, name: bytes, found: Found) -> bool:
     """Take in a file whose task is where it was: nothing but its own row changes. False when it is not."""
     row, task = _row(name, found), found.task
     old = connection.execute(PLACE, (name,)).fetchone()
-    if old is None or old != (*row[6:10], row[18], 0) or task.flaw or task.blocks:
+    if old is None or old != (*row[6:10], row[14], *row[17:19], 0) or task.flaw or task.blocks:
         return False
     edges = connection.execute("SELECT blocker FROM edges WHERE task = ? AND NOT wild", (task.id,))
     if {i for (i,) in edges} != set(task.blocked_by):
         return False
-    connection.execute(UPDATE, (*row[1:6], row[10], row[12], row[14], *row[16:18], row[19], name))
+    connection.execute(UPDATE, (*row[1:6], row[10], row[12], row[16], row[19], name))
     return True
 
 
