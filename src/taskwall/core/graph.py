@@ -140,9 +140,9 @@ def longest_chains(behind: Mapping[Node, Sequence[Node]]) -> dict[Node, int]:
     return rank
 
 
-_DIGITS = re.compile(r"(\d+)")
+DIGITS = re.compile(r"(\d+)")
 
 
 def natural(text: str) -> tuple[str | int, ...]:
     """A sort key under which `task_2` comes before `task_10`."""
-    return tuple(int(part) if i % 2 else part for i, part in enumerate(_DIGITS.split(text)))
+    return tuple(int(part) if i % 2 else part for i, part in enumerate(DIGITS.split(text)))

@@ -42,6 +42,14 @@ class Record:
             wrong = set(self.__fields__) ^ set(state) or {"too many positional values"}
             raise TypeError(f"{type(self).__name__}: missing or unknown fields: {', '.join(sorted(wrong))}")
 
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Self:
+        """The record of these values, whose names are known to be fields: several times as fast, for those made in bulk."""
+        made = object.__new__(cls)
+        made.__dict__.update(cls.__defaults__)
+        made.__dict__.update(values)
+        return made
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen; use replace({name}=…)")
 

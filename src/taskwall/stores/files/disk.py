@@ -70,10 +70,15 @@ class Disk:
         """How many entries a folder has."""
         return len(os.listdir(folder))
 
+    def named(self, folder: str, suffix: str) -> list[bytes]:
+        """The names in a large folder that end so, sorted by their bytes."""
+        end = os.fsencode(suffix)
+        return sorted(name for name in os.listdir(os.fsencode(folder)) if name.endswith(end))
+
     def listed(self, folder: str, suffix: str) -> Iterator[tuple[bytes, Signature]]:
-        """The entries of a large folder that end so, sorted by the bytes of their names; one after the other."""
-        path, end = os.fsencode(folder), os.fsencode(suffix)
-        for name in sorted(name for name in os.listdir(path) if name.endswith(end)):
+        """The same, one after the other, with what changes when a file does."""
+        path = os.fsencode(folder)
+        for name in self.named(folder, suffix):
             with contextlib.suppress(FileNotFoundError):
                 yield name, signature(os.lstat(path + b"/" + name))
 
@@ -94,7 +99,8 @@ class Disk:
             if not stat.S_ISREG(found.st_mode):
                 raise NotPlain("not a regular file")
             data = b""
-            while len(data) <= most and (part := os.read(fd, most + 1 - len(data))):
+            # As much as it had when it was looked at: what is written from then on changes the signature.
+            while len(data) < min(found.st_size, most + 1) and (part := os.read(fd, found.st_size - len(data))):
                 data += part
         except OSError as error:
             raise NotPlain(f"cannot be read: {error.strerror}", error=error) from None

@@ -13,12 +13,13 @@ vouches for it:
 
 from __future__ import annotations
 
+import gc
 import os
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from ..base import Outdated
-from .folder import RACY_NS, SUFFIX, promised, read_file
+from .folder import RACY_NS, SUFFIX, UNSEEN, promised, read_file
 from .ledger import boot_id
 from .tables import TABLES, count_ranks, fill, run, take_in, take_in_claims
 
@@ -274,7 +275,9 @@ class Index:
         began, stamps, now = time.monotonic(), self.stamps, time.time_ns()
         if about is None:
             _make(connection)
-            fill(connection, self._read_each(self._changed(connection)), self._beside)
+            every = ((name, UNSEEN) for name in self._disk.named(self._board, SUFFIX))
+            with _uncollected():
+                fill(connection, self._read_each(every), self._beside)
         elif (taken := self._catch_up(connection, about, stamps)) is not None:
             return taken
         count_ranks(connection)
@@ -331,6 +334,18 @@ class Index:
             if seen is not None:
                 with suppress(FileNotFoundError):
                     yield name, read_file(self._disk, self._board, os.fsdecode(name), seen)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Nothing that is made for an index refers to itself: to look for that takes a twentieth of the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _make(connection: Connection) -> None:

@@ -42,11 +42,11 @@ class NotStrict(ValueError):
 
 def parse(text: str) -> dict[str, Any]:
     """The object in this text. Raises NotStrict: duplicate keys, NaN, deep nesting, anything that is not JSON."""
-    if not text.strip("\0 \r\n\t"):
-        raise NotStrict("the file is all zero bytes" if "\0" in text else "the file is empty")
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
+        value = _STRICT.decode(text)
     except json.JSONDecodeError as error:
+        if not text.strip("\0 \r\n\t"):
+            raise NotStrict("the file is all zero bytes" if "\0" in text else "the file is empty") from None
         raise NotStrict(_conflict(text) or error.msg, error.lineno) from None
     except RecursionError:
         raise NotStrict(f"nested deeper than {MAX_DEPTH} levels") from None
@@ -78,6 +78,9 @@ def _finite(digits: str) -> float:
     if (number := float(digits)) in (math.inf, -math.inf):
         raise NotStrict(f"{digits} is too large a number")
     return number
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
 
 
 def _conflict(text: str) -> str | None:

@@ -9,14 +9,15 @@ from __future__ import annotations
 from itertools import islice
 
 from ...core.claims import settle
-from ...core.graph import longest_chains, natural
-from ...core.model import COMPLETED, IN_PROGRESS, LIVE
+from ...core.graph import DIGITS, longest_chains
+from ...core.model import CLOSED, COMPLETED, IN_PROGRESS, LIVE
 from .archive import Archive
 from .folder import task_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from re import Match
     from sqlite3 import Connection
     from typing import Any
 
@@ -89,6 +90,8 @@ LINKS = """
 SELECT b.rowid, t.rowid FROM files t JOIN edges e ON e.task = t.id JOIN files b ON b.id = e.blocker WHERE t.open AND b.open
 UNION SELECT c.rowid, p.rowid FROM files c JOIN files p ON p.id = c.parent WHERE c.open AND p.open
 """
+ROOMY, USUAL = -64_000, -2_000
+"""Kilobytes of an index that SQLite keeps in memory: while it is made, and after."""
 SOME = 1000
 """How many files are in memory at once when all are taken in."""
 MOST_MENDED = 500
@@ -131,6 +134,7 @@ def run(connection: Connection, script: str) -> None:
 def fill(connection: Connection, found: Iterable[Pair], beside: Beside) -> None:
     """Take all files of a folder into empty tables."""
     pairs, count = iter(found), 0
+    connection.execute(f"PRAGMA cache_size = {ROOMY}")
     while some := list(islice(pairs, SOME)):
         count += len(some)
         _insert(connection, some)
@@ -140,6 +144,7 @@ def fill(connection: Connection, found: Iterable[Pair], beside: Beside) -> None:
     _look_into_archive(connection, (i for (i,) in connection.execute(UNKNOWN).fetchall()), beside)
     connection.execute(SET_WAITS)
     connection.execute("UPDATE about SET unranked = 1, files = ?", (count,))
+    connection.execute(f"PRAGMA cache_size = {USUAL}")
 
 
 def _insert(connection: Connection, found: Sequence[Pair]) -> None:
@@ -220,36 +225,34 @@ def take_in_claims(
 
 def _row(name: bytes, found: Found) -> tuple[Any, ...]:
     task = found.task
-    held = task.status == IN_PROGRESS and not task.flaw
-    is_open = not task.closed and not task.flaw
-    return (
-        *(name, int(found.settled), *found.seen, task.id, task.flaw, is_open, task.status == COMPLETED, held, 0),
-        *(
-            task.priority,
-            0,
-            task.created_at or "",
-            sortable(task.id),
-            *map(_plain, (task.subject, task.key, task.parent)),
-        ),
-        found.text,
-    )
+    healthy, closed = not task.flaw, task.status in CLOSED
+    held = healthy and task.status == IN_PROGRESS
+    state = (task.flaw, healthy and not closed, task.status == COMPLETED, held, 0, task.priority, 0)
+    told = (task.created_at or "", sortable(task.id), _plain(task.subject), _plain(task.key), _plain(task.parent))
+    return (name, found.settled, *found.seen, task.id, *state, *told, found.text)
 
 
 def _plain(text: str | None) -> str | None:
     """Text that SQLite takes: JSON may hold halves of characters."""
-    return text and text.encode("utf-8", "replace").decode()
+    return text if not text or text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _edges(task: Task) -> Iterator[tuple[str, str, bool]]:
-    if not task.flaw:
-        yield from ((task.id, blocker, False) for blocker in map(_plain, dict.fromkeys(task.blocked_by)) if blocker)
-        yield from ((blocked, task.id, True) for blocked in map(_plain, dict.fromkeys(task.blocks)) if blocked)
+def _edges(task: Task) -> list[tuple[str, str, bool]]:
+    if task.flaw or not (task.blocked_by or task.blocks):
+        return []
+    edges = [(task.id, _plain(blocker) or "", False) for blocker in dict.fromkeys(task.blocked_by)]
+    edges += [(_plain(blocked) or "", task.id, True) for blocked in dict.fromkeys(task.blocks)]
+    return [edge for edge in edges if edge[0] and edge[1]]
 
 
 def sortable(task_id: str) -> str:
     """Text that sorts like `natural` does."""
-    parts = natural(task_id)
-    return "".join(f"{len(str(p)):02d}{p}" if isinstance(p, int) else f"{p}\0" for p in parts)
+    return DIGITS.sub(_sized, task_id) + "\0"
+
+
+def _sized(digits: Match[str]) -> str:
+    number = str(int(digits[0]))
+    return f"\0{len(number):02d}{number}"
 
 
 def _around(connection: Connection, touched: Iterable[str]) -> set[str]:
