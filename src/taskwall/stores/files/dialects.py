@@ -142,7 +142,7 @@ def _plain(raw: Mapping[str, Any]) -> Task | None:
             field, kind, fits = plain
             if type(value) is not kind or (fits and not fits(value)):
                 return None
-            fields[field] = tuple(value) if kind is list else value
+            fields[field] = tuple(value) if type(value) is list else value
     task_id, blockers = fields.get("id"), fields.get("blocked_by", ())
     sound = task_id and "subject" in fields and fields.get("status") in STATUSES and not id_flaw(task_id)
     odd = task_id in blockers or (fields.get("status") == IN_PROGRESS and not fields.get("owner"))
@@ -150,7 +150,7 @@ def _plain(raw: Mapping[str, Any]) -> Task | None:
         return None
     if fields.get("owner") == "":
         del fields["owner"]
-    return Task.of(fields)
+    return Task.made_of(fields)
 
 
 def _unnested(raw: Mapping[str, Any]) -> dict[str, Any]:

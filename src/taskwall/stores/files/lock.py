@@ -22,7 +22,7 @@ MESSAGE = 240
 DEADLINE = 10.0
 """Seconds to wait for another process before giving up."""
 NEXT, LATER = 0.0005, 0.005
-"""Seconds of sleep between two tries of the one who is next, while nobody has the lock at worst, and of those behind."""
+"""Seconds that pass between two tries: of the one who is next, while nobody may have the lock; of those behind."""
 
 if sys.platform != "win32":
     import fcntl
@@ -122,19 +122,19 @@ def _wait(path: str, until: float, pause: float) -> int:
     """
     nap, fd = pause / 32, _open(path)
     try:
-        while True:
+        while time.monotonic() < until:
             if _try(fd):
                 if _is_at(fd, path):
                     return fd
-                os.close(fd)
-                fd = _open(path)
-            if time.monotonic() > until:
-                raise TimeoutError
+                gone, fd = fd, _open(path)
+                os.close(gone)
             time.sleep(nap * (13 + os.urandom(1)[0]) / 268)  # jitter, so that waiters do not march in step
             nap = min(2 * nap, pause)
     except BaseException:
         os.close(fd)
         raise
+    os.close(fd)
+    raise TimeoutError
 
 
 def _open(path: str) -> int:

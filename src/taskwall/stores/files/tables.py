@@ -87,7 +87,8 @@ SELECT rank, (
 """
 """What the rank of a task is said to be, and what it is if those of the tasks behind it are right."""
 LINKS = """
-SELECT b.rowid, t.rowid FROM files t JOIN edges e ON e.task = t.id JOIN files b ON b.id = e.blocker WHERE t.open AND b.open
+SELECT b.rowid, t.rowid FROM files t JOIN edges e ON e.task = t.id JOIN files b ON b.id = e.blocker
+WHERE t.open AND b.open
 UNION SELECT c.rowid, p.rowid FROM files c JOIN files p ON p.id = c.parent WHERE c.open AND p.open
 """
 ROOMY, USUAL = -64_000, -2_000
