@@ -122,12 +122,15 @@ def _wait(path: str, until: float, pause: float) -> int:
     """
     nap, fd = pause / 32, _open(path)
     try:
-        while time.monotonic() < until:
+        while True:
             if _try(fd):
                 if _is_at(fd, path):
                     return fd
                 gone, fd = fd, _open(path)
                 os.close(gone)
+                continue
+            if time.monotonic() > until:
+                break
             time.sleep(nap * (13 + os.urandom(1)[0]) / 268)  # jitter, so that waiters do not march in step
             nap = min(2 * nap, pause)
     except BaseException:
