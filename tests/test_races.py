@@ -310,6 +310,15 @@ def test_a_lock_that_is_not_had_in_time_names_who_has_it(folder, held):
     assert board_of(folder).get("t").row.state == "ready", "reading waits for nobody"
 
 
+def test_who_waited_in_vain_does_not_keep_what_comes_too_late(folder):
+    path = str(folder / "lock")
+    with lock(path), pytest.raises(Locked), lock(path, deadline=0.05):
+        pass
+    for _ in range(20):  # one of them comes behind the one that is late
+        with lock(path):
+            pass
+
+
 def test_a_process_that_comes_back_at_once_does_not_keep_the_others_out(folder, processes):
     board_of(folder).create([Draft(subject="s", id="shared")])
     greedy, other = processes(note_all, folder, 2, 40)

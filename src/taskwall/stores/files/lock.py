@@ -10,6 +10,7 @@ import functools
 import os
 import sys
 import time
+from _thread import allocate_lock, start_new_thread  # `threading` takes time to import
 
 from ...core.errors import Locked
 
@@ -21,8 +22,8 @@ MESSAGE = 240
 """How long the line about the holder is, in bytes."""
 DEADLINE = 10.0
 """Seconds to wait for another process before giving up."""
-NEXT, LATER = 0.0005, 0.005
-"""Seconds that pass between two tries: of the one who is next, while nobody may have the lock; of those behind."""
+PAUSE = 0.001
+"""Seconds between two tries where the system cannot wake who waits."""
 
 if sys.platform != "win32":
     import fcntl
@@ -36,6 +37,30 @@ if sys.platform != "win32":
 
     def _unlock(fd: int) -> None:
         fcntl.flock(fd, fcntl.LOCK_UN)
+
+    def _granted(fd: int, seconds: float) -> bool:
+        """Whether the lock became ours in time. The kernel wakes who waits as soon as it is free, one after the other.
+
+        It knows no deadline: a thread waits for us. One that waited in vain gives back what it gets later.
+        """
+        own, granted, decided = os.dup(fd), allocate_lock(), allocate_lock()
+        granted.acquire()
+
+        def wait() -> None:
+            fcntl.flock(own, fcntl.LOCK_EX)
+            if decided.acquire(blocking=False):
+                granted.release()
+            else:
+                _unlock(own)
+            os.close(own)
+
+        start_new_thread(wait, ())
+        try:
+            return granted.acquire(timeout=max(seconds, 0)) or not decided.acquire(blocking=False)
+        except BaseException:  # an interrupt
+            if not decided.acquire(blocking=False):
+                _unlock(fd)
+            raise
 else:
     import msvcrt
 
@@ -50,6 +75,15 @@ else:
     def _unlock(fd: int) -> None:
         os.lseek(fd, 0, os.SEEK_SET)
         msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+
+    def _granted(fd: int, seconds: float) -> bool:
+        """Whether the lock became ours in time."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if _try(fd):
+                return True
+            time.sleep(PAUSE * (128 + os.urandom(1)[0]) / 256)  # jitter, so that waiters do not march in step
+        return False
 
 
 @contextlib.contextmanager
@@ -100,10 +134,10 @@ def _process(pid: int) -> tuple[str, str]:
 def _acquire(path: str, until: float) -> int:
     try:
         # Whoever comes next waits alone at the lock and the others behind it: a process that lets go and comes back
-        # at once would else be first again and again, for it need not sleep.
-        turn = _wait(path + ".next", until, LATER)
+        # at once would else be first again and again, for it need not wake up.
+        turn = _taken(path + ".next", until)
         try:
-            return _wait(path, until, NEXT)
+            return _taken(path, until)
         finally:
             _unlock(turn)
             os.close(turn)
@@ -115,29 +149,21 @@ def _acquire(path: str, until: float) -> int:
         ) from None
 
 
-def _wait(path: str, until: float, pause: float) -> int:
-    """The descriptor of a locked file, tried for less often from time to time, at last every `pause` seconds.
-
-    Raises TimeoutError.
-    """
-    nap, fd = pause / 32, _open(path)
-    try:
-        while True:
-            if _try(fd):
-                if _is_at(fd, path):
-                    return fd
-                gone, fd = fd, _open(path)
-                os.close(gone)
-                continue
-            if time.monotonic() > until:
-                break
-            time.sleep(nap * (13 + os.urandom(1)[0]) / 268)  # jitter, so that waiters do not march in step
-            nap = min(2 * nap, pause)
-    except BaseException:
+def _taken(path: str, until: float) -> int:
+    """The descriptor of a locked file. Raises TimeoutError."""
+    while True:
+        fd = _open(path)
+        try:
+            left = until - time.monotonic()
+            ours = _try(fd) or (left > 0 and _granted(fd, left))
+            if ours and _is_at(fd, path):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
         os.close(fd)
-        raise
-    os.close(fd)
-    raise TimeoutError
+        if not ours:
+            raise TimeoutError
 
 
 def _open(path: str) -> int:
