@@ -98,16 +98,16 @@ class Disk:
             found = os.fstat(fd)
             if not stat.S_ISREG(found.st_mode):
                 raise NotPlain("not a regular file")
+            if found.st_size > most:
+                raise NotPlain(f"larger than {most // 1024} KiB")
             data = b""
             # As much as it had when it was looked at: what is written from then on changes the signature.
-            while len(data) < min(found.st_size, most + 1) and (part := os.read(fd, found.st_size - len(data))):
+            while len(data) < found.st_size and (part := os.read(fd, found.st_size - len(data))):
                 data += part
         except OSError as error:
             raise NotPlain(f"cannot be read: {error.strerror}", error=error) from None
         finally:
             os.close(fd)
-        if max(found.st_size, len(data)) > most:
-            raise NotPlain(f"larger than {most // 1024} KiB")
         return data, signature(found)
 
     def seen(self, path: str) -> Signature | None:
