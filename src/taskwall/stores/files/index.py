@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .disk import Disk, Signature
     from .tables import Beside, Pair
 
-VERSION = 2
+VERSION = 3
 LOOK_AT_ALL = 1000
 """Up to so many files, each is compared with its signature at every read: some milliseconds."""
 LATE, SPARING = 15.0, 30
@@ -64,7 +64,7 @@ class About:
 
     def __init__(self, *row: Any) -> None:
         self.stamps: tuple[int, int] = row[:2]
-        self.settled, self.looked, self.cost, self.files, self.changes, self.unranked, self.rings = row[2:]
+        self.settled, self.looked, self.cost, self.files, self.open, self.changes, self.unranked, self.rings = row[2:]
 
     @classmethod
     def of(cls, connection: Connection) -> About | None:
@@ -283,7 +283,7 @@ class Index:
         count_ranks(connection)
         settled = all(map(_is_past, stamps, (now, now))) or bool(about and about.settled and about.stamps == stamps)
         ended = time.monotonic()
-        About(*stamps, settled, ended, ended - began, 0, 0, 0, 0).write(connection)
+        About(*stamps, settled, ended, ended - began, 0, 0, 0, 0, 0).write(connection)
         connection.execute("COMMIT")
         return True
 
@@ -353,7 +353,7 @@ def _make(connection: Connection) -> None:
     for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         connection.execute(f'DROP TABLE "{name}"')
     run(connection, TABLES)
-    connection.execute("INSERT INTO about VALUES (?, ?, 0, 0, 0, 0, 0, 0, 0, 1, 0)", (VERSION, boot_id()))
+    connection.execute("INSERT INTO about VALUES (?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0)", (VERSION, boot_id()))
 
 
 def _is_past(stamp: int, now: int) -> bool:

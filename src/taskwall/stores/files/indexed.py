@@ -156,13 +156,12 @@ class IndexView(FileView):
     def counts(self, after: Task | None = None) -> tuple[int, int]:
         """How many tasks are open, and how many there are; only the younger ones when one is given."""
         odd = sum(after is None or age(task) > age(after) for _, task in self._odd.values())
+        if after is None and not odd:
+            return next(self._reading.rows("SELECT open, files FROM about"))
         younger, values = (f" AND {YOUNGER}", _place_in_age(after)) if after else ("", ())
         [(unfinished,)] = self._reading.rows(f"SELECT count(*) FROM files WHERE open{younger}", *values)
-        if after is None and not self._odd:
-            [(total,)] = self._reading.rows("SELECT files FROM about")
-        else:
-            healthy = "flaw IS NULL AND id NOT IN (SELECT id FROM twins)"
-            [(total,)] = self._reading.rows(f"SELECT count(*) FROM files WHERE {healthy}{younger}", *values)
+        healthy = "flaw IS NULL AND id NOT IN (SELECT id FROM twins)"
+        [(total,)] = self._reading.rows(f"SELECT count(*) FROM files WHERE {healthy}{younger}", *values)
         return unfinished + odd, total + odd
 
     def by_age(self, after: Task | None = None, *, closed: bool = False) -> Iterator[Task]:

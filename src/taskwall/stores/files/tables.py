@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 TABLES = """
-CREATE TABLE about (version, boot, tasks, claims, settled, looked, cost, files, changes, unranked, rings);
+CREATE TABLE about (version, boot, tasks, claims, settled, looked, cost, files, open, changes, unranked, rings);
 CREATE TABLE files (
   name BLOB PRIMARY KEY, settled, mtime, ctime, size, ino, id, flaw, open, done, held, waits, priority, rank, created,
   natural, subject, key, parent, text
@@ -89,7 +89,7 @@ SELECT rank, (
 LINKS = """
 SELECT b.rowid, t.rowid FROM files t JOIN edges e ON e.task = t.id JOIN files b ON b.id = e.blocker
 WHERE t.open AND b.open
-UNION SELECT c.rowid, p.rowid FROM files c JOIN files p ON p.id = c.parent WHERE c.open AND p.open
+UNION ALL SELECT c.rowid, p.rowid FROM files c JOIN files p ON p.id = c.parent WHERE c.open AND p.open
 """
 ROOMY, USUAL = -64_000, -2_000
 """Kilobytes of an index that SQLite keeps in memory: while it is made, and after."""
@@ -144,7 +144,8 @@ def fill(connection: Connection, found: Iterable[Pair], beside: Beside) -> None:
     _set_twins_apart(connection, connection.execute(DOUBLED).fetchall())
     _look_into_archive(connection, (i for (i,) in connection.execute(UNKNOWN).fetchall()), beside)
     connection.execute(SET_WAITS)
-    connection.execute("UPDATE about SET unranked = 1, files = ?", (count,))
+    counted = "UPDATE about SET unranked = 1, files = ?, open = (SELECT count(*) FROM files WHERE open)"
+    connection.execute(counted, (count,))
     connection.execute(f"PRAGMA cache_size = {USUAL}")
 
 
@@ -183,8 +184,8 @@ def _move(connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], 
     old = {name: row for name in names if (row := connection.execute(query, (name,)).fetchone())}
     touched = {row[0] for row in old.values()} | {each.task.id for _, each in found}
     near, upstream = _around(connection, touched), _upstream(connection, touched)
+    were_open = _count_open(connection, touched)
     connection.executemany("DELETE FROM files WHERE name = ?", ((name,) for name in old))
-    connection.execute("UPDATE about SET files = files + ?", (len(found) - len(old),))
     connection.executemany("DELETE FROM edges WHERE task = ? AND NOT wild", ((row[0],) for row in old.values()))
     connection.executemany("DELETE FROM edges WHERE blocker = ? AND wild", ((row[0],) for row in old.values()))
     _insert(connection, found)
@@ -192,6 +193,8 @@ def _move(connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], 
     connection.executemany("DELETE FROM twins WHERE id = ?", ((i,) for i in touched))
     doubled = DOUBLED.replace("GROUP", "AND id = ? GROUP")
     _set_twins_apart(connection, [row for i in touched for row in connection.execute(doubled, (i,)).fetchall()])
+    more = (len(found) - len(old), _count_open(connection, touched) - were_open)
+    connection.execute("UPDATE about SET files = files + ?, open = open + ?", more)
     named = touched | {blocker for _, each in found for blocker in each.task.blocked_by}
     connection.executemany("DELETE FROM archived WHERE id = ?", ((i,) for i in named))
     _look_into_archive(connection, (i for i in named if not _has(connection, i)), beside)
@@ -201,6 +204,10 @@ def _move(connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], 
     doubtful = [*last_first, *(upstream | _upstream(connection, touched) | touched) - last_first.keys()]
     if connection.execute("SELECT rings FROM about").fetchone()[0] or not _mend_ranks(connection, doubtful):
         connection.execute("UPDATE about SET unranked = 1")
+
+
+def _count_open(connection: Connection, ids: Iterable[str]) -> int:
+    return sum(connection.execute("SELECT count(*) FROM files WHERE open AND id = ?", (i,)).fetchone()[0] for i in ids)
 
 
 def take_in_claims(
