@@ -22,6 +22,7 @@ from taskwall.board import Board
 from taskwall.core.errors import Locked, NothingActionable, Refused
 from taskwall.core.model import Actor, Settings
 from taskwall.core.rules import Draft, Edit
+from taskwall.stores.files import lock as lock_module
 from taskwall.stores.files.lock import lock
 from taskwall.stores.files.store import FileStore
 
@@ -317,6 +318,19 @@ def test_who_waited_in_vain_does_not_keep_what_comes_too_late(folder):
     for _ in range(20):  # one of them comes behind the one that is late
         with lock(path):
             pass
+
+
+def test_where_no_thread_can_wait_the_lock_is_tried_for(folder, held, monkeypatch):
+    def no_more(*_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(lock_module, "start_new_thread", no_more)
+    path = str(folder / ".local" / "lock")
+    with pytest.raises(Locked), lock(path, deadline=0.05):
+        pass
+    held.go()
+    with lock(path):
+        pass
 
 
 def test_a_process_that_comes_back_at_once_does_not_keep_the_others_out(folder, processes):

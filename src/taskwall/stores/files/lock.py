@@ -54,9 +54,13 @@ if sys.platform != "win32":
                 _unlock(own)
             os.close(own)
 
-        start_new_thread(wait, ())
         try:
-            return granted.acquire(timeout=max(seconds, 0)) or not decided.acquire(blocking=False)
+            start_new_thread(wait, ())
+        except RuntimeError:  # there may be no more of them
+            os.close(own)
+            return _polled(fd, seconds)
+        try:
+            return granted.acquire(timeout=seconds) or not decided.acquire(blocking=False)
         except BaseException:  # an interrupt
             if not decided.acquire(blocking=False):
                 _unlock(fd)
@@ -77,13 +81,17 @@ else:
         msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
 
     def _granted(fd: int, seconds: float) -> bool:
-        """Whether the lock became ours in time."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if _try(fd):
-                return True
-            time.sleep(PAUSE * (128 + os.urandom(1)[0]) / 256)  # jitter, so that waiters do not march in step
-        return False
+        return _polled(fd, seconds)
+
+
+def _polled(fd: int, seconds: float) -> bool:
+    """Whether the lock became ours in time, tried for again and again."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if _try(fd):
+            return True
+        time.sleep(PAUSE * (128 + os.urandom(1)[0]) / 256)  # jitter, so that waiters do not march in step
+    return False
 
 
 @contextlib.contextmanager
