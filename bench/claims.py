@@ -132,7 +132,7 @@ def free_board(tasks: int, durability: str) -> Path:
 
 def full_queue(kind: str, tasks: int, python: str) -> Path:
     """A queue with so much in it."""
-    from boards import CACHE, cached
+    from boards import CACHE, cached, fresh
 
     def make(folder: Path) -> None:
         subprocess.run([python, __file__, "fill", kind, str(folder), str(tasks)], check=True)
@@ -144,12 +144,6 @@ def fill(kind: str, place: str, tasks: str) -> None:
     put, _ = queue_at(kind, place)
     for n in range(int(tasks)):
         put(str(n))
-
-
-def fresh(place: Path) -> Path:
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
-    return place
 
 
 if __name__ == "__main__":

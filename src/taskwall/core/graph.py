@@ -7,8 +7,10 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeVar
 
+    Node = TypeVar("Node", bound=Hashable)
     Edges = Callable[[str], Iterable[str]]
 
 
@@ -115,12 +117,12 @@ def finish_order(starts: Iterable[str], edges: Edges) -> dict[str, int]:
     return left
 
 
-def longest_chains(behind: Mapping[str, Sequence[str]]) -> dict[str, int]:
+def longest_chains(behind: Mapping[Node, Sequence[Node]]) -> dict[Node, int]:
     """How many nodes the longest chain behind each node has, given the nodes directly behind each.
 
     Nodes in a ring, and those before one, count only what lies behind them outside of it.
     """
-    before: dict[str, list[str]] = {}
+    before: dict[Node, list[Node]] = {}
     for node, afters in behind.items():
         for after in afters:
             before.setdefault(after, []).append(node)

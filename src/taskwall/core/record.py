@@ -38,6 +38,14 @@ class Record:
             wrong = set(fields) ^ set(state) or {"too many positional values"}
             raise TypeError(f"{type(self).__name__}: missing or unknown fields: {', '.join(sorted(wrong))}")
 
+    @classmethod
+    def made_of(cls, values: dict[str, Any]) -> Self:
+        """The record of these values, whose names are known to be right: for what is made in bulk."""
+        made = object.__new__(cls)
+        made.__dict__.update(cls.__defaults__)
+        made.__dict__.update(values)
+        return made
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen; use replace({name}=…)")
 
@@ -52,4 +60,8 @@ class Record:
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields changed."""
-        return type(self)(**{**self.__dict__, **changes})
+        if not self.__names__.issuperset(changes):
+            return type(self)(**{**self.__dict__, **changes})  # raises
+        changed = object.__new__(type(self))
+        changed.__dict__.update(self.__dict__, **changes)
+        return changed

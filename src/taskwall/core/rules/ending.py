@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import errors, refusals
 from ..model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING
-from ..state import find_cycle, is_lapsed, unblocked
+from ..state import find_cycle_over, is_lapsed, unblocked, waits_for
 from ..view import Overlay
 from .change import (
     Change,
@@ -128,7 +128,7 @@ def reopen(view: View, actor: Actor, task: Task, epoch: int | None, now: str) ->
         evidence={},
     )
     after = Overlay(view, [again])
-    require_acyclic(find_cycle(after, [again.id]))
+    require_acyclic(find_cycle_over(after, again.id, waits_for(after, again.id)))
     suspects = [t for t in _reliant(view, again) if t.status in (IN_PROGRESS, COMPLETED)]
     return Change(again, put=(again,), events=(event(actor, now, "reopen", again),), also=tuple(suspects))
 

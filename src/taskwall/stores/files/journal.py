@@ -52,7 +52,7 @@ class Journal:
         self.path = os.path.join(self.local, "journal")
 
     def commit(self, writes: Sequence[Write], applied: Callable[[], object] = bool) -> list[str]:
-        """Write all of these files, or none. Returns what `recover` does. applied: is called when they are in place.
+        """Write all of these files, or none. Returns what `recover` does. applied: is called when all are in place.
 
         Raises FileExistsError, Changed and OSError, and then none is written; Unsettled, and then it is not known.
         """
@@ -163,7 +163,8 @@ class Journal:
             else:
                 told.append(self._park(entry))
         write_all(self.disk, todo, self.local, durable=self.durable)
-        applied()
+        if not told:  # else not all that is there is ours
+            applied()
         last = Write(os.path.join(self.local, "serial"), f"{serial}\n")
         write_all(self.disk, [last], self.local, durable=self.durable)
         self.disk.unlink(self.path)

@@ -14,7 +14,7 @@ from ...core.view import Overlay
 from ..base import Txn, Watch, require_here
 from .archive import Archive
 from .disk import DISK, Changed, Sure, Unsettled, Write, write_all
-from .folder import Folder, promised
+from .folder import SUFFIX, Folder, promised
 from .index import Index
 from .indexed import IndexView
 from .journal import Journal
@@ -26,7 +26,7 @@ from .view import FileView, Scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ...core.view import View
@@ -115,7 +115,9 @@ class FileStore:
             from .writing import Writing  # imported late: most commands only read
 
             try:
-                self._commit(Writing(self._disk, self.path, view, txn), txn)
+                writing = Writing(self._disk, self.path, view, txn)
+                view.end()
+                self._commit(writing, txn)
             except FileExistsError as error:
                 taken = error.filename2 or error.filename or error.args[0]
                 raise Invalid(f"{taken} exists already", next="choose another id") from None
@@ -154,7 +156,7 @@ class FileStore:
                 gone = [i for i, name in names.items() if archive.take(name, view.in_file(i)[1])]
                 if gone and self._durable:
                     archive.settle()
-                self._index.carry([names[i] for i in gone], (), before)
+                self._index.carry(dict.fromkeys(names[i] for i in gone), {}, before)
                 write_all(self._disk, [Write(self._in_local("archived"), "\n")], self._local, durable=False)
             except OSError as error:
                 raise self._unwritable(error) from None
@@ -210,9 +212,10 @@ class FileStore:
     def _settle_in(self) -> None:
         """Once a board: its folders reach the disk, then `.gitignore` says that they have."""
         for folder in (self._local, self._in_local("claims")):
-            self._disk.make_folder(folder)
             if not self._disk.is_folder(folder):
-                raise OSError(errno.ENOTDIR, f"{folder} is not a folder of its own")
+                self._disk.make_folder(folder)
+                if not self._disk.is_folder(folder):
+                    raise OSError(errno.ENOTDIR, f"{folder} is not a folder of its own")
         ignore = self._in_local(".gitignore")
         if self._is_settled(ignore):
             return
@@ -239,10 +242,10 @@ class FileStore:
         """
         leased = any(claim.open and claim.ttl is not None for claim in txn.claimed.values())
         before = self._index.stamps
-        names = [os.path.basename(write.path) for write in writing.tasks]
 
         def carry() -> None:
-            self._index.carry(names, txn.claimed, before)
+            entries = {name.removesuffix(SUFFIX): text for name, text in _texts(writing.entries).items()}
+            self._index.carry(_texts(writing.tasks), entries, before)
 
         if len(writing.tasks) > 1 or (writing.tasks and leased):
             # Readers go by the index as soon as there is no journal to read through.
@@ -282,6 +285,11 @@ class FileStore:
             if full
             else f"allow this process to write in {self.path}",
         )
+
+
+def _texts(writes: Iterable[Write]) -> dict[str, str]:
+    """What was written, by the names of the files."""
+    return {os.path.basename(write.path): write.text for write in writes}
 
 
 def _told(error: OSError) -> str:
