@@ -40,9 +40,10 @@ LAYERS = [
 
 LIGHT = {"os", "time"}
 HEAVY = {
-    "anthropic", "argparse", "asyncio", "dataclasses", "difflib", "gettext", "httpx2", "inspect", "locale",
-    "openai", "pathlib", "platform", "psycopg", "psycopg_pool", "pydantic", "rich", "shtab", "shutil", "socket",
-    "sqlite3", "sse_starlette", "starlette", "subprocess", "textual", "tomllib", "typing", "urllib", "uvicorn",
+    "anthropic", "argparse", "asyncio", "dataclasses", "difflib", "enum", "gettext", "httpx2", "inspect", "json",
+    "locale", "openai", "pathlib", "platform", "psycopg", "psycopg_pool", "pydantic", "re", "rich", "shtab",
+    "shutil", "socket", "sqlite3", "sse_starlette", "starlette", "subprocess", "textual", "tomllib", "typing",
+    "urllib", "uvicorn",
 }  # fmt: skip
 
 
@@ -135,7 +136,7 @@ COMMANDS = {
 }
 LOOKS = {"list", "next", "show"}
 SELDOM = {"agent", "settings", "envelope", "faces.cli.commands", "faces.cli.parsing", "stores.memory"}
-WRITING = {"core.refusals", "core.rules.change", "core.rules.making", "stores.files.writing"}
+WRITING = {"core.refusals", "core.rules.change", "core.rules.making", "stores.files.lock", "stores.files.writing"}
 MOST_ROOMS = 45
 """How many modules of ours a command loads that only looks: each costs about a hundredth of an interpreter start."""
 

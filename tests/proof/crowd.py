@@ -20,7 +20,7 @@ from taskwall.board import Board
 from taskwall.core.errors import Refused
 from taskwall.core.model import Actor, Settings
 from taskwall.core.rules import Draft
-from taskwall.stores.files import store
+from taskwall.stores.files import lock, store
 from taskwall.stores.files.disk import write_all
 from taskwall.stores.files.store import FileStore
 
@@ -120,7 +120,7 @@ def own_scratch(folder):
 def main():
     work, folder, name, count, *bug = sys.argv[1:]
     if bug == ["no-lock"]:
-        store.lock = no_lock
+        lock.lock = no_lock
         # Two writers would else trip over each other's unfinished parts, which hides that both were let in.
         store.write_all = lambda disk, writes, _, durable: write_all(disk, writes, own_scratch(folder), durable=durable)
     board = board_of(folder, name)

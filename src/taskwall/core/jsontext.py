@@ -32,7 +32,7 @@ _CONTEXT = {
 def scanner(**hooks: Any) -> Callable[[str, int], tuple[Any, int]]:
     """What reads the value that begins at a place of a text, and says where it ends.
 
-    hooks: as those of `json.loads`. It raises StopIteration where no value begins, ValueError where one is wrong.
+    hooks: as those of `json.loads`. It is for texts that are known to be right; what it raises at others is no answer.
     """
     if _json is None:
         import json
@@ -43,21 +43,39 @@ def scanner(**hooks: Any) -> Callable[[str, int], tuple[Any, int]]:
     return _json.make_scanner(context)
 
 
-def loads(text: str, **hooks: Any) -> Any:
-    """The one value in a text, as `json.loads` reads it, which raises ValueError."""
-    try:
-        value, end = scanner(**hooks)(text, len(text) - len(text.lstrip(SPACE)))
-        if not text[end:].strip(SPACE):
-            return value
-    except StopIteration:
-        pass
-    import json
+def reader(**hooks: Any) -> Callable[[str], Any]:
+    """What reads the one value in a text, as `json.loads` does with these hooks; it raises ValueError."""
+    scan = scanner(**hooks)
 
-    return json.loads(text, **hooks)
+    def read(text: str) -> Any:
+        try:
+            value, end = scan(text, len(text) - len(text.lstrip(SPACE)))
+            if not text[end:].strip(SPACE):
+                return value
+        except (StopIteration, SystemError):  # before 3.12 the C half cannot say more until `json` is loaded
+            pass
+        import json
+
+        return json.loads(text, **hooks)
+
+    return read
 
 
-def dumps(value: Any) -> str:
-    """JSON on one line, Unicode unescaped."""
+loads = reader()
+
+
+def dumps(value: Any, indent: str | None = None, *, line: str = "\n") -> str:
+    """JSON with Unicode unescaped, on one line; with an indent, an item a line. line: what begins one at this depth."""
+    if not indent or not value or not isinstance(value, (dict, list, tuple)):
+        return _on_one_line(value)
+    inner = line + indent
+    if isinstance(value, dict):
+        items = [f"{_on_one_line({key: 0})[1:-2]}{dumps(item, indent, line=inner)}" for key, item in value.items()]
+        return f"{{{inner}{f',{inner}'.join(items)}{line}}}"
+    return f"[{inner}{f',{inner}'.join(dumps(item, indent, line=inner) for item in value)}{line}]"
+
+
+def _on_one_line(value: Any) -> str:
     if _json is None:
         import json
 

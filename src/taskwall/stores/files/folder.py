@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from functools import lru_cache
 
@@ -141,6 +140,8 @@ def promised(name: str, text: str) -> Found:
 def _broken(name: str, text: str, flaw: str) -> Task:
     # A file name may be no text at all, and this one is shown.
     name = name.encode("utf-8", "backslashreplace").decode()
+    import re  # imported late: few files are broken
+
     guess = re.search(_GUESSED_ID, text)
     guessed = (guess[1] or guess[2]) if guess else ""
     task_id = guessed if guessed and not id_flaw(guessed) else _stem(name)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from json.decoder import scanstring  # type: ignore[attr-defined]
-
+from ...core.jsontext import SPACE, dumps, reader, scanner
 from ...core.record import Record
 
 TYPE_CHECKING = False
@@ -17,9 +13,9 @@ if TYPE_CHECKING:
     Entry = tuple[str, str]
 
 MAX_DEPTH = 32
-_DECODER, _ENCODER = json.JSONDecoder(), json.JSONEncoder(ensure_ascii=False)
-_BETWEEN = re.compile(r"[ \t\r\n]*[:,]?[ \t\r\n]*")
-_SURROGATE = "[\ud800-\udfff]"
+_BETWEEN = SPACE + ":,"
+_INFINITE = (float("inf"), float("-inf"))
+_scan = scanner()
 
 
 class Span(Record):
@@ -43,17 +39,17 @@ class NotStrict(ValueError):
 def parse(text: str) -> dict[str, Any]:
     """The object in this text. Raises NotStrict: duplicate keys, NaN, deep nesting, anything that is not JSON."""
     try:
-        value = _STRICT.decode(text)
-    except json.JSONDecodeError as error:
-        if not text.strip("\0 \r\n\t"):
-            raise NotStrict("the file is all zero bytes" if "\0" in text else "the file is empty") from None
-        raise NotStrict(_conflict(text) or error.msg, error.lineno) from None
+        value = _read(text)
     except RecursionError:
         raise NotStrict(f"nested deeper than {MAX_DEPTH} levels") from None
     except NotStrict:
         raise
     except ValueError as error:
-        raise NotStrict(str(error).partition(";")[0]) from None
+        if not text.strip("\0" + SPACE):
+            raise NotStrict("the file is all zero bytes" if "\0" in text else "the file is empty") from None
+        line = getattr(error, "lineno", None)
+        flaw = _conflict(text) if line else None
+        raise NotStrict(flaw or str(getattr(error, "msg", error)).partition(";")[0], line) from None
     if not isinstance(value, dict):
         raise NotStrict(f"not a JSON object but a {type(value).__name__}")
     if text.count("{") + text.count("[") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
@@ -75,12 +71,12 @@ def _no_constant(name: str) -> None:
 
 def _finite(digits: str) -> float:
     # 1e999 is JSON, but what it is read as cannot be written back.
-    if (number := float(digits)) in (math.inf, -math.inf):
+    if (number := float(digits)) in _INFINITE:
         raise NotStrict(f"{digits} is too large a number")
     return number
 
 
-_STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
+_read = reader(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
 
 
 def _conflict(text: str) -> str | None:
@@ -102,9 +98,9 @@ def spans(text: str) -> dict[str, Span]:
     found: dict[str, Span] = {}
     at = _skip(text, text.index("{") + 1)
     while text[at] != "}":
-        key, key_end = scanstring(text, at + 1)
+        key, key_end = _scan(text, at)
         start = _skip(text, key_end)
-        value, end = _DECODER.raw_decode(text, start)
+        value, end = _scan(text, start)
         found[key] = Span(at, key_end, start, end, value)
         at = _skip(text, end)
     return found
@@ -112,8 +108,9 @@ def spans(text: str) -> dict[str, Span]:
 
 def _skip(text: str, at: int) -> int:
     """Where the next key or value begins, or the object ends."""
-    between = _BETWEEN.match(text, at)
-    return between.end() if between else at
+    while text[at] in _BETWEEN:
+        at += 1
+    return at
 
 
 def patch(text: str, changes: Mapping[str, Any], removed: Iterable[str], order: list[str]) -> str:
@@ -162,7 +159,7 @@ def _insert(entries: dict[str, Entry], key: str, entry: Entry, order: list[str])
 
 def _same(left: Any, right: Any) -> bool:
     """Whether two values are equal as JSON: 1, 1.0 and true are three."""
-    return bool(left == right) and json.dumps(left) == json.dumps(right)
+    return bool(left == right) and dumps(left) == dumps(right)
 
 
 class _Layout:
@@ -180,10 +177,7 @@ class _Layout:
 
 def encode(value: Any, indent: str | None = None) -> str:
     """JSON with Unicode unescaped, but for lone surrogates, which UTF-8 cannot write."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent) if indent else _ENCODER.encode(value)
-    if text.isascii():
-        return text
-    return re.sub(_SURROGATE, lambda match: f"\\u{ord(match[0]):04x}", text)
+    return dumps(value, indent).encode("utf-8", "backslashreplace").decode()
 
 
 def _encoded(value: Any, layout: _Layout) -> str:

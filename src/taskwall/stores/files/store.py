@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import math
 import os
 import time
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,7 +18,6 @@ from .index import Index
 from .indexed import IndexView
 from .journal import Journal
 from .ledger import Ledger
-from .lock import is_locked, lock
 from .patch import encode
 from .tables import Beside
 from .view import FileView, Scan
@@ -27,6 +25,7 @@ from .view import FileView, Scan
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from ...core.view import View
@@ -69,7 +68,7 @@ class FileStore:
         self._durable = self.settings.durability == "full"
         self._journal = Journal(disk, path, durable=self._durable)
         self._index_from = index_from
-        self._looked = -math.inf
+        self._looked = float("-inf")
         self._index = Index(disk, path, Beside(lambda: self._ledger(disk, {}), disk, path))
 
     def read(self, *, anew: bool = False) -> View:
@@ -81,7 +80,7 @@ class FileStore:
                 # What was committed or applied while we looked, we may have seen half of.
                 if self._journal.mark == before:
                     return view
-            with lock(self._in_local("lock")):  # so busy a board that there is no moment between two changes
+            with self._lock():  # so busy a board that there is no moment between two changes
                 return self._view(self._disk, None)
         except OSError as error:
             raise Unreadable(
@@ -99,7 +98,7 @@ class FileStore:
                 self._settle_in()
                 if time.monotonic() - self._looked > JUST_NOW:
                     self._reading()  # what others changed is looked at before anybody has to wait for us
-                still_locked = stack.enter_context(lock(self._in_local("lock")))
+                still_locked = stack.enter_context(self._lock())
                 self.notices += self._journal.recover()
                 view = self._view(Sure(self._disk), self._reading(held=True), sure=True)
             except OSError as error:
@@ -196,7 +195,7 @@ class FileStore:
         if self._index_from is None or not (self._index.exists or self._is_large(self._index_from)):
             return None
         self._looked = time.monotonic()
-        return self._index.read(whole=whole, held=held, locked=lambda: is_locked(self._in_local("lock")))
+        return self._index.read(whole=whole, held=held, locked=self._is_locked)
 
     def _is_large(self, files: int) -> bool:
         # Only where a verb has written before: until then, nothing keeps an index out of git.
@@ -205,6 +204,16 @@ class FileStore:
     def _ledger(self, disk: Disk, pending: Mapping[str, str], reading: Reading | None = None) -> Ledger:
         known = reading.entry if reading else None
         return Ledger(disk, self._in_local("claims"), self._monotonic, pending, known)
+
+    def _lock(self) -> AbstractContextManager[Callable[[], bool]]:
+        from .lock import lock  # imported late: who reads needs none
+
+        return lock(self._in_local("lock"))
+
+    def _is_locked(self) -> bool:
+        from .lock import is_locked
+
+        return is_locked(self._in_local("lock"))
 
     def _in_local(self, name: str) -> str:
         return os.path.join(self._local, name)
@@ -219,7 +228,7 @@ class FileStore:
         ignore = self._in_local(".gitignore")
         if self._is_settled(ignore):
             return
-        with lock(self._in_local("lock")):
+        with self._lock():
             if self._is_settled(ignore):
                 return
             if self._durable:
