@@ -1,12 +1,17 @@
 """JSON without the package `json` is what `json` makes of it."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from taskwall.core import jsontext
+
+HERE = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(os.path.dirname(jsontext.__file__)))}
 
 VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(st.characters(codec=None))),
@@ -51,3 +56,29 @@ def told(loads, text):
         return repr(loads(text, object_pairs_hook=tuple, parse_float=str, parse_constant=ascii))
     except ValueError as error:
         return str(error)
+
+
+BROKEN = [
+    '{"a" 1}',
+    "[1,",
+    '{"a":1,}',
+    '"abc',
+    '"\\x"',
+    "[1 2]",
+    "{1:2}",
+    '"a\nb"',
+    "nul",
+    "",
+    '"\\ud8',
+    '{"a":tru}',
+    "{} x",
+]
+
+
+def test_what_is_wrong_is_said_before_json_is_loaded():
+    code = "import sys; from taskwall.core.jsontext import loads\ntry: loads(sys.argv[1])\nexcept ValueError as flaw: print(flaw)"
+    for text in BROKEN:
+        done = subprocess.run([sys.executable, "-S", "-c", code, text], capture_output=True, text=True, env=HERE)
+        with pytest.raises(json.JSONDecodeError) as flaw:
+            json.loads(text)
+        assert done.stdout == f"{flaw.value}\n", (text, done.stderr)

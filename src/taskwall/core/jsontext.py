@@ -32,7 +32,7 @@ _CONTEXT = {
 def scanner(**hooks: Any) -> Callable[[str, int], tuple[Any, int]]:
     """What reads the value that begins at a place of a text, and says where it ends.
 
-    hooks: as those of `json.loads`. It raises StopIteration where no value begins, ValueError where one is wrong.
+    hooks: as those of `json.loads`. It is for texts that are known to be right; what it raises at others is no answer.
     """
     if _json is None:
         import json
@@ -49,7 +49,7 @@ def loads(text: str, **hooks: Any) -> Any:
         value, end = scanner(**hooks)(text, len(text) - len(text.lstrip(SPACE)))
         if not text[end:].strip(SPACE):
             return value
-    except StopIteration:
+    except (StopIteration, SystemError):  # before 3.12 the C half cannot say more until `json` is loaded
         pass
     import json
 
