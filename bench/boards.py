@@ -92,20 +92,30 @@ def board(size: int) -> Path:
 
 def linked(name: str, make) -> Path:
     """A folder to work in whose `.tasks` is made of links to the files of that name in the cache, and at rest."""
-    target = CACHE / "work" / name
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
+    target = fresh(CACHE / "work" / name)
     subprocess.run(["cp", "-al", cached(name, make), target / ".tasks"], check=True)
     time.sleep(RACY)
     return target
 
 
-AT_REST = 0.1
-"""Seconds after which a change of the folder is old enough to be told from a later one."""
+def fresh(place: Path) -> Path:
+    """An empty folder. What lay there is put aside, not removed: for a minute after many files were removed, a file
+    system without a journal makes new ones slowly."""
+    aside = CACHE / "aside"
+    aside.mkdir(parents=True, exist_ok=True)
+    if place.exists():
+        place.rename(aside / str(time.time_ns()))
+    place.mkdir(parents=True)
+    return place
+
+
+def tidy() -> None:
+    """Remove what was put aside."""
+    shutil.rmtree(CACHE / "aside", ignore_errors=True)
 
 
 def set_durability(folder: Path, durability: str) -> None:
-    """Settings are read by a parser that is not quick to start: a board with the defaults has none."""
+    """A board with the defaults has no settings."""
     settings = folder / ".tasks" / "board.toml"
     settings.unlink(missing_ok=True)
     if durability != "full":

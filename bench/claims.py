@@ -20,7 +20,7 @@ from fleet import TAKERS
 def claimer(place, name):
     from taskwall.board import Board
     from taskwall.config import read_settings
-    from taskwall.core.errors import NothingActionable
+    from taskwall.core.refusals import NothingActionable
     from taskwall.core.model import Actor
     from taskwall.stores.files.store import FileStore
 
@@ -135,7 +135,7 @@ def free_board(tasks: int, durability: str) -> Path:
 
 def full_queue(kind: str, tasks: int, python: str) -> Path:
     """A queue with so much in it."""
-    from boards import CACHE, cached
+    from boards import CACHE, cached, fresh
 
     def make(folder: Path) -> None:
         subprocess.run([python, __file__, "fill", kind, str(folder), str(tasks)], check=True)
@@ -147,12 +147,6 @@ def fill(kind: str, place: str, tasks: str) -> None:
     put, _ = queue_at(kind, place)
     for n in range(int(tasks)):
         put(str(n))
-
-
-def fresh(place: Path) -> Path:
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
-    return place
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ class Bench:
             more["cold index (s)"][size] = f"{self._cold(folder, size):.2f}"
             for durability in ("full", "fast"):
                 boards.set_durability(folder, durability)
-                time.sleep(boards.AT_REST)
+                time.sleep(boards.RACY)
                 self.tw(Clock(), "-", folder, "next")  # looks at the folder, in which a file has come or gone
                 clock = self._commands(folder, size)
                 for name in clock.seconds:
@@ -177,7 +177,7 @@ class Bench:
     def _places(self, tasks: int, python: str, queues: list[str]):
         for durability in ("full", "fast"):
             yield f"taskwall {durability}", "taskwall", claims.free_board(tasks, durability)
-            yield f"raw {durability}", f"raw {durability}", claims.fresh(boards.CACHE / "work" / "raw")
+            yield f"raw {durability}", f"raw {durability}", boards.fresh(boards.CACHE / "work" / "raw")
         for kind in queues:
             yield kind, kind, claims.full_queue(kind, 10 * tasks, python)
 
@@ -361,6 +361,7 @@ def main() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # where it is set, every start of a Python compiles again
     bench = Bench(args.sizes or ([10, 1000] if args.quick else [10, 1000, 10_000, 100_000]), args.quick)
     bench.run()
+    boards.tidy()
     page = bench.page()
     print(page)
     whole = not (args.quick or args.sizes)

@@ -21,7 +21,8 @@ from taskwall.agent.models import choose
 from taskwall.agent.processes import Groups
 from taskwall.agent.scripted import calls, say
 from taskwall.agent.shell import run_command
-from taskwall.core.errors import Blocked, Invalid
+from taskwall.core.errors import Invalid
+from taskwall.core.refusals import Blocked
 from taskwall.core.model import Actor
 from test_agent import is_gone, wait_until
 

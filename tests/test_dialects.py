@@ -8,7 +8,8 @@ import pytest
 
 from boardfiles import Files
 from conftest import add, ids
-from taskwall.core.errors import Invalid, NotOwner, ReadOnly, Refused, Superseded
+from taskwall.core.errors import Invalid, ReadOnly, Refused
+from taskwall.core.refusals import NotOwner, Superseded
 from taskwall.core.model import KEYS
 from taskwall.core.rules import Edit
 from taskwall.core.state import state

@@ -187,7 +187,7 @@ def test_markdown_shows_text_as_text(board):
     assert "> # not a heading\n> - [ ] no task" in text
     assert len(re.findall("^## ", text, re.MULTILINE)) == 4
     assert "- Waits for: wall, colour" in text
-    assert not UNSAFE.search(text)
+    assert not re.search(UNSAFE, text)
 
 
 def test_csv_is_rfc_4180_and_no_cell_is_a_formula(board):

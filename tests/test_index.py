@@ -256,6 +256,44 @@ def test_a_write_carries_the_index_on_so_that_nothing_need_be_looked_at(tmp_path
     assert looks == []
 
 
+def test_what_makes_chains_longer_or_shorter_has_no_rank_counted_anew(tmp_path, monkeypatch):
+    wall = large_wall(tmp_path)
+    counted = []
+    count = index_module.count_ranks
+    monkeypatch.setattr(index_module, "count_ranks", lambda c: counted.append(is_unranked(c)) or count(c))
+    board = wall.board(0)
+    for change in (
+        lambda: board.reopen("t0"),
+        lambda: board.update("t3", Edit(add_blocked_by=("t2",))),
+        lambda: board.create([draft("last", ["t5"], ""), draft("very-last", ["last"], "t7")]),
+        lambda: board.update("t3", Edit(remove_blocked_by=("t2",))),
+        lambda: board.cancel("t14", drop_edges=True),
+        lambda: edit(wall, True, "status", "t4", "completed"),
+        lambda: edit(wall, True, "foreign", "t20", ["t17"]),
+        lambda: edit(wall, True, "blocks", "t10", "t16"),
+        lambda: edit(wall, True, "remove", "t20"),
+    ):
+        change()
+        wall.compare()
+    assert not any(counted)
+
+
+def is_unranked(connection):
+    return connection.execute("SELECT unranked FROM about").fetchone()[0]
+
+
+def test_ranks_before_a_ring_that_a_merge_brought_are_those_of_the_files(tmp_path):
+    wall = large_wall(tmp_path)
+    board = wall.board(0)
+    edit(wall, True, "foreign", "t3", ["t5"])
+    wall.compare()
+    board.create([draft("before-the-ring", [], "")])
+    board.update("t5", Edit(add_blocked_by=("before-the-ring",)))
+    wall.compare()
+    edit(wall, True, "foreign", "t3", [])
+    wall.compare()
+
+
 # What may happen to the index itself
 
 

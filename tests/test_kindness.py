@@ -6,17 +6,10 @@ import pytest
 from conftest import Clock, add, ids, open_board, open_store
 
 from taskwall import envelope, render, verbs  # noqa: F401 - registers the verbs
-from taskwall.core.errors import (
-    AlreadyResolved,
-    Cycle,
-    Invalid,
-    NotOwner,
-    ProductsMissing,
-    Refused,
-    Superseded,
-    UnknownTask,
-)
+from taskwall.core import rules
+from taskwall.core.errors import Invalid, Refused, UnknownTask
 from taskwall.core.model import Settings
+from taskwall.core.refusals import AlreadyResolved, Cycle, NotOwner, ProductsMissing, Superseded
 from taskwall.faces.cli.plan import read_plan
 from taskwall.registry import bind, call, VERBS
 
@@ -54,7 +47,7 @@ def test_nothing_is_done_under_a_superseded_token(board, board_for, verb):
     board.claim("t1")
     other.claim("t1", steal=True, reason="gone")
     other.release("t1#2")
-    arguments = {"answer": ("x",), "ask": ("x?",), "update": (verbs.Edit(note="x"),)}.get(verb, ())
+    arguments = {"answer": ("x",), "ask": ("x?",), "update": (rules.Edit(note="x"),)}.get(verb, ())
     with pytest.raises(Superseded):
         getattr(person, verb)("t1#1", *arguments)
     assert board.get("t1").row.task.status == "pending"
@@ -136,7 +129,7 @@ def test_answering_passes_the_same_gate_as_completing(board_for, tmp_path):
 
 
 def test_long_chains_are_cut_and_say_so(board):
-    chain = [verbs.Draft(f"s{n}", id=f"s-{n:03}", blocked_by=(f"s-{n - 1:03}",) if n else ()) for n in range(300)]
+    chain = [rules.Draft(f"s{n}", id=f"s-{n:03}", blocked_by=(f"s-{n - 1:03}",) if n else ()) for n in range(300)]
     board.create(chain)
     for answer in (board.graph(), board.why("s-299")):
         assert (len(answer.steps), answer.more) == (200, 100)
@@ -147,9 +140,9 @@ def test_long_chains_are_cut_and_say_so(board):
 
 @pytest.mark.slow
 def test_no_answer_grows_with_the_board(board):
-    board.create([verbs.Draft(f"blocker {n}", id=f"b-{n:03}") for n in range(300)])
+    board.create([rules.Draft(f"blocker {n}", id=f"b-{n:03}") for n in range(300)])
     add(board, "all", *(f"b-{n:03}" for n in range(300)))
-    board.create([verbs.Draft(f"after {n}", id=f"a-{n:03}", blocked_by=("all",)) for n in range(300)])
+    board.create([rules.Draft(f"after {n}", id=f"a-{n:03}", blocked_by=("all",)) for n in range(300)])
     with pytest.raises(Refused) as blocked:
         board.claim("all")
     assert len(blocked.value.by) == 300
@@ -270,10 +263,10 @@ def test_values_that_python_cannot_hold_are_refused_like_any_other(board):
 def test_a_damaged_serial_stops_neither_readers_nor_plans(tmp_path):
     store = open_store("files", tmp_path, Clock())
     board = open_board(store, "a")
-    board.create([verbs.Draft("A", id="a-1"), verbs.Draft("B", id="b-1")])
+    board.create([rules.Draft("A", id="a-1"), rules.Draft("B", id="b-1")])
     (tmp_path / ".tasks/.local/serial").write_text("9" * 5000)
     assert board.list().total == 2
-    board.create([verbs.Draft("C", id="c-1"), verbs.Draft("D", id="d-1")])
+    board.create([rules.Draft("C", id="c-1"), rules.Draft("D", id="d-1")])
     assert board.list().total == 4
 
 
@@ -297,7 +290,7 @@ def test_an_edge_moved_to_a_held_parent_leaves_no_cycle(tmp_path):
         (tmp_path / ".tasks" / f"{name}.json").write_text(json.dumps(raw, indent=2))
     bob = open_board(store, "bob")
     bob.claim("P")
-    bob.update("X", verbs.Edit(remove_blocked_by=("P",), parent="P"))
+    bob.update("X", rules.Edit(remove_blocked_by=("P",), parent="P"))
     assert json.loads((tmp_path / ".tasks/P.json").read_text())["blocks"] == []
     assert bob.why("X").waiting.cycles == ()
     assert bob.claim("X").row.task.id == "X"

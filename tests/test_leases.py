@@ -11,7 +11,7 @@ from conftest import Clock, add, ids, open_board, open_store
 
 from taskwall import config, process
 from taskwall.board import Board
-from taskwall.core.errors import AlreadyClaimed, Held, NotOwner, Superseded
+from taskwall.core.refusals import AlreadyClaimed, Held, NotOwner, Superseded
 from taskwall.core.model import Actor, Settings
 from taskwall.core.rules import Edit
 from taskwall.heartbeat import Heartbeat

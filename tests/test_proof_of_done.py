@@ -17,7 +17,7 @@ from mcp_process import McpServer, told
 from test_cli import CLEAN
 
 from taskwall import registry, render, verbs  # noqa: F401
-from taskwall.core import errors
+from taskwall.core import errors, refusals
 from taskwall.core.errors import Refused
 from taskwall.core.model import Settings
 from taskwall.core.rules import Edit
@@ -214,9 +214,9 @@ def test_a_lease_is_renewed_when_a_check_begins_and_while_it_runs(agent, files, 
 def test_a_check_is_ended_when_the_claim_is_taken_over(tmp_path):
     def renew():
         if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
-            raise errors.Superseded("gone")
+            raise refusals.Superseded("gone")
 
-    with pytest.raises(errors.Superseded):
+    with pytest.raises(refusals.Superseded):
         run_check("sleep 600 & echo $! > pid; wait", str(tmp_path), 1, Beat(renew, 0.1 / 60))
     until(lambda: not is_running(int((tmp_path / "pid").read_text())))
 

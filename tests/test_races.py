@@ -19,9 +19,11 @@ from pathlib import Path
 import pytest
 
 from taskwall.board import Board
-from taskwall.core.errors import Locked, NothingActionable, Refused
+from taskwall.core.errors import Locked, Refused
+from taskwall.core.refusals import NothingActionable
 from taskwall.core.model import Actor, Settings
 from taskwall.core.rules import Draft, Edit
+from taskwall.stores.files import lock as lock_module
 from taskwall.stores.files.lock import lock
 from taskwall.stores.files.store import FileStore
 
@@ -308,6 +310,28 @@ def test_a_lock_that_is_not_had_in_time_names_who_has_it(folder, held):
     for word in (f"pid {held.process.pid}", os.uname().nodename, "since 20", "test_races.py hold_lock"):
         assert word in refusal.value.message
     assert board_of(folder).get("t").row.state == "ready", "reading waits for nobody"
+
+
+def test_who_waited_in_vain_does_not_keep_what_comes_too_late(folder):
+    path = str(folder / "lock")
+    with lock(path), pytest.raises(Locked), lock(path, deadline=0.05):
+        pass
+    for _ in range(20):  # one of them comes behind the one that is late
+        with lock(path):
+            pass
+
+
+def test_where_no_thread_can_wait_the_lock_is_tried_for(folder, held, monkeypatch):
+    def no_more(*_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(lock_module, "start_new_thread", no_more)
+    path = str(folder / ".local" / "lock")
+    with pytest.raises(Locked), lock(path, deadline=0.05):
+        pass
+    held.go()
+    with lock(path):
+        pass
 
 
 def test_a_process_that_comes_back_at_once_does_not_keep_the_others_out(folder, processes):

@@ -5,7 +5,8 @@ import json
 import pytest
 from conftest import add, ids, open_board
 
-from taskwall import verbs
+from taskwall import verbs  # noqa: F401 - registers them
+from taskwall.core import refusals, rules
 from taskwall.core.errors import EXITS, Refused
 from taskwall.envelope import dumps, envelope, refusal_envelope
 from taskwall.registry import VERBS, bind, call, draft, schema, tools, verb
@@ -118,8 +119,9 @@ def test_every_parameter_must_be_described():
         """Untold."""
 
     untold.__annotations__ = {"value": "str"}
+    verb()(untold)
     with pytest.raises(KeyError):
-        verb()(untold)
+        VERBS.pop("untold").params
 
 
 # Arguments
@@ -266,7 +268,7 @@ def test_a_refusal_has_its_shape(board):
 
 
 def test_every_refusal_has_a_code_with_an_exit_status():
-    kinds = Refused.__subclasses__()
+    assert refusals.Blocked in (kinds := Refused.__subclasses__())
     assert {kind.code for kind in kinds} == set(EXITS)
     assert all(kind.__doc__ and kind("x").exit == EXITS[kind.code] for kind in kinds)
 
@@ -328,6 +330,6 @@ def test_what_is_stale_is_not_said_to_have_lost_its_lease_alone(board, clock):
 
 def test_no_escape_of_a_task_reaches_a_terminal(board):
     add(board, "t", description="\x1b[2J\u202ewipe", owner="a\u200fb")
-    board.update("t", verbs.Edit(note="\x9b31m"))
+    board.update("t", rules.Edit(note="\x9b31m"))
     for answer in (board.get("t"), board.list(), board.why("t"), board.graph(), board.history("t")):
         assert all(c == "\n" or c.isprintable() for c in text(answer))

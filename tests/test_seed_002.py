@@ -6,7 +6,8 @@ import pytest
 
 from boardfiles import SAMPLES, Files, needs_samples
 from conftest import ids
-from taskwall.core.errors import Blocked, Refused, Reserved, WaitingOnPerson
+from taskwall.core.errors import Refused
+from taskwall.core.refusals import Blocked, Reserved, WaitingOnPerson
 
 pytestmark = needs_samples
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from boardfiles import Files
 from conftest import add, ids
-from taskwall.core.errors import Blocked, Invalid, Refused, Unreadable
+from taskwall.core.errors import Invalid, Refused, Unreadable
+from taskwall.core.refusals import Blocked
 from taskwall.core.rules import Draft, Edit
 from taskwall.core.state import state
 from taskwall.stores.files.disk import MAX_BYTES, NotPlain, read_text

@@ -16,7 +16,8 @@ from rich.console import Console
 
 from conftest import Clock, add, open_board, open_store
 from taskwall.board import Board
-from taskwall.core.errors import Invalid, NothingActionable, Unwritable
+from taskwall.core.errors import Invalid, Unwritable
+from taskwall.core.refusals import NothingActionable
 from taskwall.core.model import Actor, Task
 from taskwall.core.rules import Edit
 from taskwall.heartbeat import Heartbeat

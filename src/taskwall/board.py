@@ -32,7 +32,6 @@ from .results import (
     rows,
     walk,
 )
-from .selection import require_states, wanted_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,8 +44,9 @@ if TYPE_CHECKING:
     from .fleet import Fleet
     from .stores.base import Store, Txn
 
-CANDIDATES = 8
-"""How many tasks are chosen before the lock: as many others may take one first."""
+CANDIDATES = 1
+"""How many tasks are chosen before the lock. Who finds that another has taken it chooses under the lock, where that
+costs little; to have several ready would cost everybody, each time."""
 MAX_NAMED = 5
 """How many tasks a notice names."""
 DAY_NS = 24 * 3_600_000_000_000
@@ -274,6 +274,8 @@ class Board:
         everything: bool = False,
     ) -> Listing:
         """Tasks by age that match all that is given; finished ones only when asked for by `everything` or state."""
+        from .selection import require_states, wanted_by  # imported late: no other verb selects
+
         require_states(states)
         view = self.store.read()
         unfinished, total = view.counts()

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import os
 
 from .board import Board
 from .core.errors import Invalid, Unwritable
-from .core.model import MAX_TTL, PERSONS, Actor, Settings, checked_line
+from .core.model import PERSONS, Actor, Settings, checked_line
 from .core.record import Record
 from .process import this_host, this_process
 from .stores.files.dialects import read
-from .stores.files.disk import NotPlain, read_text
+from .stores.files.disk import read_text
 from .stores.files.patch import parse
 from .stores.files.store import FileStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
     from .stores.base import Store
     from .stores.postgres.store import PostgresStore
@@ -298,45 +296,9 @@ def read_settings(board: str) -> Settings:
     path = os.path.join(board, "board.toml")
     if not os.path.exists(path):
         return Settings()
-    try:
-        text = read_text(path)[0]
-    except (OSError, NotPlain) as error:
-        raise Invalid(f"{path} cannot be read: {error}", next=f"mend {path}") from None
-    return parse_settings(text, path)
+    from .settings import settings_in  # imported late: most boards have none
 
-
-def parse_settings(text: str, path: str, *, strict: bool = False) -> Settings:
-    """The settings in a text. path: where it stands. strict: of known keys alone. Raises Invalid, naming the key."""
-    import tomllib  # imported late: most boards have no settings
-
-    mend = f"mend {path}" if os.path.isabs(path) else "give better ones: `taskwall db settings FILE`"
-    try:
-        found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise Invalid(f"{path} cannot be read: {error}", next=mend) from None
-    for key, (fits, wanted) in _SETTINGS.items():
-        if key in found and not fits(found[key]):
-            raise Invalid(f"{path}: {key} is {found[key]!r}, must be {wanted}", next=mend)
-    if strict and (odd := [key for key in found if key not in _SETTINGS or key == "moved"]):
-        raise Invalid(f"{path}: {odd[0]} is no setting", next=f"those are {', '.join(_SETTINGS.keys() - {'moved'})}")
-    known: dict[str, Any] = {key: found[key] for key in _SETTINGS if key in found}
-    return Settings(**known | {"people": tuple(known.get("people", ()))})
-
-
-def _is_number(value: Any, least: float) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value < math.inf
-
-
-_SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "people": (lambda v: isinstance(v, list) and all(isinstance(name, str) for name in v), "a list of names"),
-    "lease_minutes": (lambda v: _is_number(v, 0.01) and v <= MAX_TTL, f"minutes, at most {MAX_TTL}"),
-    "max_attempts": (lambda v: _is_number(v, 1) and isinstance(v, int), "a whole number from 1"),
-    "durability": (lambda v: v in ("full", "fast"), '"full" or "fast"'),
-    "check_minutes": (lambda v: _is_number(v, 0.01), "minutes"),
-    "archive_days": (lambda v: _is_number(v, 0), "days, 0 for never"),
-    "moved": (lambda v: isinstance(v, str), "an address"),
-    "claims_per_session": (lambda v: _is_number(v, 0) and isinstance(v, int), "a whole number from 0"),
-}
+    return settings_in(path)
 
 
 def open_for_trial(location: Location, actor: Actor) -> Board:
@@ -391,6 +353,8 @@ def _open_in_database(location: Location, actor: Actor, *, make: bool, beats: bo
     store = open_database(location)
     if make and store.make():
         store.notices.append(f"made the board {location.path}")
+    from .settings import parse_settings  # imported late: most boards are files
+
     text = store.settings_text()
     store.settings = parse_settings(text, f"the settings of {location.path}") if text else Settings()
     os.makedirs(location.local, mode=0o700, exist_ok=True)

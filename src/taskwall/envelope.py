@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
+from .core.jsontext import dumps as encoded
 from .core.model import IN_PROGRESS, stored
 from .core.record import Record
-from .render import UNSAFE
+from .render import replaced
 from .results import Changed, Created, Graph, Listing, Offer, Released, Row, Shown, Why
 
 TYPE_CHECKING = False
@@ -31,7 +30,7 @@ def refusal_envelope(error: Refused) -> dict[str, Any]:
 
 def dumps(value: Any) -> str:
     """JSON on one line, Unicode unescaped but for what is not safe to print."""
-    return UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
+    return replaced(encoded(value), lambda character: f"\\u{ord(character):04x}")
 
 
 def _task(row: Row) -> dict[str, Any]:

@@ -5,12 +5,12 @@ Parameter types are a closed set; anything else is an error at import.
 
 from __future__ import annotations
 
-import contextlib
-import json
+from contextlib import suppress
+from functools import cache
 
+from .core import rules
 from .core.errors import Invalid
 from .core.record import Record
-from .core.rules import Draft
 from .stores.base import Outdated
 
 TYPE_CHECKING = False
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .board import Board
+    from .core.rules import Draft
     from .results import Answer
 
 Ids = list[str]
@@ -45,26 +46,58 @@ class Param(Record):
     doc: str
 
 
-class Verb(Record):
+class Verb:
     """Everything that a face must know of a verb. agents: the parameters that agents are shown, None for no tool.
 
-    repeatable: a second call with the same arguments changes nothing more. destroys: it may end what others count on.
+    doc, params: what the function's docstring says, when not given; it is read when somebody asks. repeatable: a second
+    call with the same arguments changes nothing more. destroys: it may end what others count on.
     """
 
-    name: str
-    function: Callable[..., Answer]
-    params: tuple[Param, ...]
-    doc: str
-    agents: tuple[str, ...] | None
-    writes: bool
-    makes_board: bool
-    repeatable: bool = False
-    destroys: bool = False
+    def __init__(
+        self,
+        function: Callable[..., Answer],
+        doc: str | None = None,
+        params: tuple[Param, ...] | None = None,
+        *,
+        agents: str | None = None,
+        writes: bool = True,
+        makes_board: bool = False,
+        repeatable: bool = False,
+        destroys: bool = False,
+    ) -> None:
+        self.name, self.function = function.__name__, function
+        self._doc, self._params = doc, params
+        self.agents = tuple(agents.split()) if agents is not None else None
+        self.writes, self.makes_board, self.repeatable, self.destroys = writes, makes_board, repeatable, destroys
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What its function calls its parameters, behind the board."""
+        code = self.function.__code__
+        return code.co_varnames[1 : code.co_argcount]
+
+    @property
+    def doc(self) -> str:
+        """What it does."""
+        return self._doc or " ".join((self.function.__doc__ or "").partition("\n\n")[0].split())
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """Its parameters. Raises KeyError when the docstring says nothing of one."""
+        if self._params is None:
+            lines = (self.function.__doc__ or "").partition("\n\n")[2].splitlines()
+            docs = {name: text for name, mark, text in (line.strip().partition(": ") for line in lines) if mark}
+            needed = self.names[: len(self.names) - len(self.function.__defaults__ or ())]
+            self._params = tuple(
+                Param(name, public_name(name), _kind(self.function, name), name in needed, docs[name])
+                for name in self.names
+            )
+        return self._params
 
     def run(self, board: Board, **values: Any) -> Answer:
         """Call it on a board; again when what the board was read through turned out to be damaged, or was lost."""
         for _ in range(ATTEMPTS - 1):
-            with contextlib.suppress(Outdated):  # nothing was written
+            with suppress(Outdated):  # nothing was written
                 return self.function(board, **values)
         return self.function(board, **values)
 
@@ -74,30 +107,17 @@ ATTEMPTS = 3
 VERBS: dict[str, Verb] = {}
 
 
-def verb(
-    *,
-    agents: str | None = None,
-    writes: bool = True,
-    makes_board: bool = False,
-    repeatable: bool = False,
-    destroys: bool = False,
-) -> Callable[[Any], Any]:
-    """Register a function as the verb of its name. Its docstring describes it, then each parameter: `name: text`."""
+def verb(**told: Any) -> Callable[[Any], Any]:
+    """Register a function as the verb of its name. Its docstring describes it, then each parameter: `name: text`.
+
+    told: what else a `Verb` is made of.
+    """
 
     def register(function: Any) -> Any:
-        doc, _, lines = (function.__doc__ or "").partition("\n\n")
-        told = (line.strip().partition(": ") for line in lines.splitlines())
-        docs = {name: text for name, mark, text in told if mark}
-        names = function.__code__.co_varnames[1 : function.__code__.co_argcount]
-        optional = names[len(names) - len(function.__defaults__ or ()) :]
-        params = tuple(
-            Param(name, public_name(name), _kind(function, name), name not in optional, docs[name]) for name in names
-        )
-        shown = tuple(agents.split()) if agents is not None else None
-        words = " ".join(doc.split())
-        VERBS[function.__name__] = Verb(
-            function.__name__, function, params, words, shown, writes, makes_board, repeatable, destroys
-        )
+        found = Verb(function, **told)
+        for name in found.names:
+            _kind(function, name)
+        VERBS[found.name] = found
         return function
 
     return register
@@ -231,7 +251,7 @@ def _as_object(verb_name: str, arguments: Any) -> Mapping[str, Any]:
     for _ in range(2):  # some endpoints encode twice
         if isinstance(arguments, str) and arguments:
             try:
-                arguments = json.loads(arguments)
+                arguments = _decoded(arguments)
             except (ValueError, RecursionError):
                 raise Invalid(f"{verb_name}: the arguments are not JSON", next="send one JSON object") from None
     if isinstance(arguments, list) and verb_name == "create_tasks":
@@ -241,6 +261,12 @@ def _as_object(verb_name: str, arguments: Any) -> Mapping[str, Any]:
     if not isinstance(arguments, dict):
         raise Invalid(f"{verb_name}: the arguments are not a JSON object", next="send one JSON object")
     return arguments
+
+
+def _decoded(text: str) -> Any:
+    import json  # imported late: only models send JSON within JSON
+
+    return json.loads(text)
 
 
 def _meant(given: str, params: Mapping[str, Any]) -> str | None:
@@ -302,51 +328,55 @@ def _truth(value: Any) -> bool:
 def _ids(value: Any) -> list[str]:
     """A list of names; also one string with commas between them."""
     if isinstance(value, str):
-        value = json.loads(value) if value.lstrip().startswith("[") else value.split(",")
+        value = _decoded(value) if value.lstrip().startswith("[") else value.split(",")
     return _texts(value)
 
 
 def _texts(value: Any) -> list[str]:
     """A list of strings; also one string, which may be a JSON list."""
     if isinstance(value, str) and value.lstrip().startswith("["):
-        with contextlib.suppress(ValueError):
-            value = json.loads(value)
+        with suppress(ValueError):
+            value = _decoded(value)
     items = value if isinstance(value, list) else [value]
     return [text for item in items if (text := _text(item).strip())]
 
 
 def _drafts(value: Any) -> list[Draft]:
     if isinstance(value, str):
-        value = json.loads(value)
+        value = _decoded(value)
     return [draft(item) for item in (value if isinstance(value, list) else [value])]
 
 
 def draft(item: Any) -> Draft:
     """A task to be created, from an object with the arguments of `create_task` and a `ref`. Raises Invalid."""
     if isinstance(item, str):
-        return Draft(subject=item)
+        return rules.Draft(subject=item)
     if not isinstance(item, dict):
         raise Invalid(f"a task of a plan is {item!r}, must be an object", next="give ref, subject and blockedBy")
+    kinds = _draft_kinds()
     found: dict[str, Any] = {}
     for given, value in item.items():
-        if (name := _meant(given, _DRAFT_PARAMS)) is None:
+        if (name := _meant(given, kinds)) is None:
             raise Invalid(
-                f"a task of a plan does not take {given!r}",
-                next=f"it takes {', '.join(map(public_name, _DRAFT_PARAMS))}",
+                f"a task of a plan does not take {given!r}", next=f"it takes {', '.join(map(public_name, kinds))}"
             )
         if value is not None and value != "":
             where = f"task {item.get('ref', '')}: {public_name(name)}"
-            _add(found, name, _coerced(_DRAFT_PARAMS[name], value, where), where)
+            _add(found, name, _coerced(kinds[name], value, where), where)
     if "subject" not in found:
         raise Invalid("a task of a plan has no subject", next="give each task a subject")
     fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
-    return Draft(**fields)
+    return rules.Draft(**fields)
 
 
-_DRAFT_PARAMS = {
-    name: "Ids" if name in ("blocked_by", "labels") else "list[str]" if kind == "tuple[str, ...]" else str(kind)
-    for name, kind in Draft.__annotations__.items()
-}
+@cache
+def _draft_kinds() -> dict[str, str]:
+    """The kinds of what a task of a plan may be given, by name."""
+    return {
+        name: "Ids" if name in ("blocked_by", "labels") else "list[str]" if kind == "tuple[str, ...]" else str(kind)
+        for name, kind in rules.Draft.__annotations__.items()
+    }
+
 
 _COERCE: dict[str, Callable[[Any], Any]] = {
     "str": _text,

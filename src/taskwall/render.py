@@ -5,13 +5,10 @@ Text from tasks is escaped on its way out: no control or direction mark of a tas
 
 from __future__ import annotations
 
-import json
-import re
-
 from .board import PAGE
+from .core.jsontext import dumps
 from .core.model import BY_HAND, CANCELLED, COMPLETED, IDLE, IN_PROGRESS, PENDING, PERSONS, STATUSES, stored
 from .core.state import BROKEN, HELD, STALE, WAITING
-from .lengths import shortened
 from .results import (
     MOST_COUNTED,
     Changed,
@@ -47,15 +44,23 @@ MAX_ITEMS = 20
 """How many tasks one section of an answer names."""
 LAPSED = "its holder is gone or its lease ran out"
 
-UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
-)
+UNSAFE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+"""A pattern of what no terminal is given raw."""
 
 
 def safe(text: str, *, lines: bool = False) -> str:
     """Text with control characters, direction marks and lone surrogates made visible; line breaks stay when `lines`."""
     text = text.replace("\r\n", "\n") if lines else text.replace("\n", "\\n").replace("\t", " ")
-    return UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    return replaced(text, lambda character: character.encode("unicode_escape").decode())
+
+
+def replaced(text: str, write: Callable[[str], str]) -> str:
+    """Text with what `write` makes of each character that is not safe to print."""
+    if text.replace("\n", "").isprintable():  # most texts are plain, and `re` takes half as long to load as Python
+        return text
+    import re
+
+    return re.sub(UNSAFE, lambda match: write(match[0]), text)
 
 
 # Text
@@ -69,6 +74,8 @@ def text(answer: Answer) -> str:
 
 def fitted(answer: Answer, most: int) -> str:
     """An answer in at most `most` characters: a list says first how long it is and gives up its last rows."""
+    from .lengths import shortened  # imported late: only models are given no more than they can take
+
     lines = text(answer).split("\n")
     if isinstance(answer, (Listing, Offer)) and answer.rows:
         lines = [line(row) for row in answer.rows]
@@ -310,7 +317,7 @@ def _because(row: Row) -> str:
 
 
 def _value(value: Any) -> str:
-    return safe(value) if isinstance(value, str) else safe(json.dumps(value, ensure_ascii=False))
+    return safe(value) if isinstance(value, str) else safe(dumps(value))
 
 
 def _offer(answer: Offer) -> list[str]:
@@ -341,6 +348,8 @@ def _why(answer: Why) -> list[str]:
 
 
 def _history(answer: History) -> list[str]:
+    import re  # imported late: see `replaced`
+
     known = ("at", "by", "session", "verb", "task")
     lines = []
     for event in answer.events:

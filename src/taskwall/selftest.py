@@ -19,9 +19,10 @@ import time
 
 from . import render, signals
 from .board import Board
-from .core.errors import Locked, NothingActionable, Refused, Unwritable
+from .core.errors import Locked, Refused, Unwritable
 from .core.model import Actor
 from .core.record import Record
+from .core.refusals import NothingActionable
 from .core.rules import Draft
 from .results import Answer
 from .stores.files.disk import DISK, Disk, Write, write_all

@@ -6,14 +6,15 @@ The first paragraph of a docstring is what agents read; then one line a paramete
 from __future__ import annotations
 
 from .board import PAGE
+from .core import rules
 from .core.errors import Invalid
 from .core.model import DEFAULT_PRIORITY
-from .core.rules import Draft, Edit
 from .registry import Ids, verb
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .board import Board
+    from .core.rules import Draft
     from .results import Answer
 
 
@@ -46,7 +47,7 @@ def create_task(
     id: an id of your own instead of a random one
     key: repeating a call with this key creates nothing new
     """
-    draft = Draft(
+    draft = rules.Draft(
         subject=subject,
         description=description,
         blocked_by=tuple(blocked_by or ()),
@@ -199,7 +200,7 @@ def update_task(
     pairs = dict(pair.partition("=")[::2] for pair in metadata or ())
     if bad := [pair for pair in metadata or () if "=" not in pair or pair.startswith("=")]:
         raise Invalid(f"metadata is {bad[0]!r}, must be KEY=VALUE", next="an empty VALUE deletes the key")
-    edit = Edit(
+    edit = rules.Edit(
         subject=subject,
         description=description,
         priority=priority,
@@ -213,7 +214,7 @@ def update_task(
         add_blocked_by=tuple(add_blocked_by or ()),
         remove_blocked_by=tuple(remove_blocked_by or ()),
     )
-    if edit == Edit():
+    if edit == rules.Edit():
         raise Invalid("nothing to change was given", next="give a field, a note or an edge")
     return board.update(task_id, edit)
 

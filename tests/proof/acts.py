@@ -77,6 +77,11 @@ def claimed(board):
     board.claim("a", ttl=15)
 
 
+def completed(board):
+    claimed(board)
+    board.complete("a")
+
+
 def two_claims(board):
     board.update("b", Edit(remove_blocked_by=("a",)))
     board.claim("a", ttl=15)
@@ -95,6 +100,7 @@ SINGLE = (
     Case("claim", lambda b: b.claim("a", ttl=15)),
     Case("complete", lambda b: b.complete("a", result="done"), claimed),
     Case("release", lambda b: b.release("a", reason="later", failed=True), claimed),
+    Case("reopen", lambda b: b.reopen("a"), completed),
     Case("note", lambda b: b.update("a", Edit(note="n" * 300))),
     Case("beat", lambda b: b.heartbeat("a", ttl=30), claimed),
     Case("claim in a dialect", lambda b: b.claim("a"), files=DIALECTS),

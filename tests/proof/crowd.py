@@ -22,7 +22,7 @@ from taskwall.board import Board
 from taskwall.core.errors import Refused
 from taskwall.core.model import Actor, Settings
 from taskwall.core.rules import Draft
-from taskwall.stores.files import store
+from taskwall.stores.files import lock, store
 from taskwall.stores.files.disk import write_all
 from taskwall.stores.files.store import FileStore
 
@@ -143,7 +143,7 @@ def main():
     if bug == ["no-lock"] and "://" in place:
         no_locks_in_postgres()
     elif bug == ["no-lock"]:
-        store.lock = no_lock
+        lock.lock = no_lock
         # Two writers would else trip over each other's unfinished parts, which hides that both were let in.
         store.write_all = lambda disk, writes, _, durable: write_all(disk, writes, own_scratch(place), durable=durable)
     board = board_of(place, name)

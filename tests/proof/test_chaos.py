@@ -287,7 +287,7 @@ Journal.commit = commit
 """,
     "no lock": """
 import contextlib, os, time
-from taskwall.stores.files import disk, store
+from taskwall.stores.files import disk, lock as room, store
 @contextlib.contextmanager
 def lock(path, deadline=0):
     yield lambda: time.sleep(0.05) is None  # asked between the decision and the write: here a machine may be slow
@@ -295,7 +295,7 @@ def write_all(disk_, writes, scratch, *, durable):
     scratch = os.path.join(scratch, f"scratch-{os.getpid()}")
     os.makedirs(scratch, exist_ok=True)
     disk.write_all(disk_, writes, scratch, durable=durable)
-store.lock, store.write_all = lock, write_all
+room.lock, store.write_all = lock, write_all
 """,
 }
 

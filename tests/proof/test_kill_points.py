@@ -206,7 +206,7 @@ def test_a_board_killed_at_any_operation_has_all_of_a_change_or_nothing(board_di
 
 
 def test_kill_points_in_brief(board_dir, figure):
-    tried, again, flaws = prove([BY_NAME["ask"], BY_NAME["complete"]], board_dir, every=3)
+    tried, again, flaws = prove([BY_NAME["ask"], BY_NAME["complete"], BY_NAME["note"]], board_dir, every=3)
     figure("kill points, in process, a few", tried=tried + again, bad=flaws, at_least=40)
 
 

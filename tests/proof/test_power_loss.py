@@ -319,6 +319,6 @@ def test_seeded_bugs_are_found_by_losing_power(bug, board, monkeypatch):
     judge = Judge(board, second_losses=0, until_found=True)
     for case in ("complete", "ask") if bug in BUGS else ():  # the slow ones show only after a kill
         judge.flaws or one_transaction(BY_NAME[case], board, judge)
-    for case, every in (("note", 1), ("complete", 1), ("ask", 3)) if bug in BUGS else (("ask", 3),):
+    for case, every in (("note", 1), ("complete", 1), ("ask", 3)) if bug in BUGS else (("ask", 2),):
         judge.flaws or killed_and_gone_on(BY_NAME[case], board, judge, every)
     assert judge.flaws

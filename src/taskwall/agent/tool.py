@@ -36,7 +36,7 @@ class Tool(Record):
 
 def own(run: Any, doc: str, *params: Param) -> Tool:
     """The tool that calls this function by its name."""
-    verb = Verb(run.__name__, run, params, doc, None, writes=True, makes_board=False)
+    verb = Verb(run, doc, params)
     return Tool(verb.name, doc, schema(verb), lambda given: str(run(**arguments(verb, given))))
 
 

@@ -5,12 +5,12 @@ An edge function maps a node to the nodes it leads to; ids that it does not know
 
 from __future__ import annotations
 
-import re
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeVar
 
+    Node = TypeVar("Node", bound=Hashable)
     Edges = Callable[[str], Iterable[str]]
 
 
@@ -117,12 +117,12 @@ def finish_order(starts: Iterable[str], edges: Edges) -> dict[str, int]:
     return left
 
 
-def longest_chains(behind: Mapping[str, Sequence[str]]) -> dict[str, int]:
+def longest_chains(behind: Mapping[Node, Sequence[Node]]) -> dict[Node, int]:
     """How many nodes the longest chain behind each node has, given the nodes directly behind each.
 
     Nodes in a ring, and those before one, count only what lies behind them outside of it.
     """
-    before: dict[str, list[str]] = {}
+    before: dict[Node, list[Node]] = {}
     for node, afters in behind.items():
         for after in afters:
             before.setdefault(after, []).append(node)
@@ -138,9 +138,13 @@ def longest_chains(behind: Mapping[str, Sequence[str]]) -> dict[str, int]:
     return rank
 
 
-_DIGITS = re.compile(r"(\d+)")
-
-
 def natural(text: str) -> tuple[str | int, ...]:
-    """A sort key under which `task_2` comes before `task_10`."""
-    return tuple(int(part) if i % 2 else part for i, part in enumerate(_DIGITS.split(text)))
+    """A sort key under which `task_2` comes before `task_10`: texts and numbers by turns."""
+    parts = [""]
+    for character in text:
+        if character.isdecimal() is (len(parts) % 2 == 1):
+            parts.append("")
+        parts[-1] += character
+    if len(parts) % 2 == 0:
+        parts.append("")
+    return tuple(int(part) if n % 2 else part for n, part in enumerate(parts))

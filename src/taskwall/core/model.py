@@ -191,6 +191,8 @@ def _breaks(character: str) -> bool:
 
 def id_flaw(text: str) -> str | None:
     """Why this cannot be the id of a task, or None when it can."""
+    if text.startswith("task_") and text[5:].isalnum() and text.isascii() and len(text) <= MAX_ID:
+        return None  # as nearly all are
     if not text or len(text) > MAX_ID or len(text.encode("utf-8", "surrogatepass")) > MAX_ID_BYTES:
         return f"an id has 1 to {MAX_ID} characters"
     letters = text.replace("_", "").replace("-", "").replace(".", "")

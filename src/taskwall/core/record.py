@@ -24,23 +24,27 @@ class Record:
     __names__: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
-        own = tuple(name for name in cls.__annotations__ if not name.startswith("__"))
-        cls.__fields__ = cls.__fields__ + own
+        own, values = cls.__annotations__, cls.__dict__
+        cls.__fields__ += (*own,)
         cls.__names__ = frozenset(cls.__fields__)
-        cls.__defaults__ = cls.__defaults__ | {name: cls.__dict__[name] for name in own if name in cls.__dict__}
+        cls.__defaults__ = cls.__defaults__ | {name: values[name] for name in own if name in values}
 
     def __init__(self, *args: Any, **values: Any) -> None:
-        state = self.__dict__
-        state.update(self.__defaults__)
-        state.update(zip(self.__fields__, args, strict=False))
-        state.update(values)
-        if (
-            len(state) != len(self.__fields__)
-            or len(args) > len(self.__fields__)
-            or not self.__names__.issuperset(values)
-        ):
-            wrong = set(self.__fields__) ^ set(state) or {"too many positional values"}
+        state, fields = self.__dict__, self.__fields__
+        state |= self.__defaults__
+        state |= zip(fields, args, strict=False)
+        state |= values
+        if len(state) != len(fields) or len(args) > len(fields) or not self.__names__.issuperset(values):
+            wrong = set(fields) ^ set(state) or {"too many positional values"}
             raise TypeError(f"{type(self).__name__}: missing or unknown fields: {', '.join(sorted(wrong))}")
+
+    @classmethod
+    def made_of(cls, values: dict[str, Any]) -> Self:
+        """The record of these values, whose names are known to be right: for what is made in bulk."""
+        made = object.__new__(cls)
+        made.__dict__.update(cls.__defaults__)
+        made.__dict__.update(values)
+        return made
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen; use replace({name}=…)")
@@ -56,4 +60,8 @@ class Record:
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields changed."""
-        return type(self)(**{**self.__dict__, **changes})
+        if not self.__names__.issuperset(changes):
+            return type(self)(**{**self.__dict__, **changes})  # raises
+        changed = object.__new__(type(self))
+        changed.__dict__.update(self.__dict__, **changes)
+        return changed

@@ -9,8 +9,9 @@ import math
 import os
 import time
 
-from ..core.errors import Locked, Refused, Superseded, Unreadable, Unwritable
+from ..core.errors import Locked, Refused, Unreadable, Unwritable
 from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS
+from ..core.refusals import Superseded
 from ..core.rules import Edit
 from ..core.state import state
 from .outcome import FAILED, GONE, RELEASED, SUPERSEDED, Outcome

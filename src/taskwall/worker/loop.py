@@ -8,9 +8,10 @@ import time
 from .. import config
 from ..agent.runs import fresh_run_id
 from ..board import Board
-from ..core.errors import Invalid, NothingActionable, ReadOnly, Refused, Unreadable, WaitingOnPerson
+from ..core.errors import Invalid, ReadOnly, Refused, Unreadable
 from ..core.model import BY_HAND, COMPLETED, LIVE
 from ..core.record import Record
+from ..core.refusals import NothingActionable, WaitingOnPerson
 from ..core.state import actionable
 from ..heartbeat import Heartbeat
 from ..results import Offer

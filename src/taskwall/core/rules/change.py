@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import errors
+from .. import errors, refusals
 from ..model import IN_PROGRESS, PENDING, READ_ONLY_DIALECTS, checked_text
 from ..record import Record
 from ..state import attempts, is_lapsed, open_waits, reservation, unblocked
@@ -67,7 +67,7 @@ def require_open(task: Task) -> None:
     require_writable(task)
     if task.closed:
         by = f" by {task.owner}" if task.owner else ""
-        raise errors.AlreadyResolved(
+        raise refusals.AlreadyResolved(
             f"{task.id} is already {task.status}{by}",
             task=task.id,
             by=(task.owner,) if task.owner else (),
@@ -83,7 +83,7 @@ def require_clear(view: View, task: Task) -> None:
     """The one gate on the way into in_progress and completed."""
     if waits := open_waits(view, task):
         more = f" and {len(waits) - MAX_NAMED} more" if len(waits) > MAX_NAMED else ""
-        raise errors.Blocked(
+        raise refusals.Blocked(
             f"Blocked by: {', '.join(str(w.subject) for w in waits[:MAX_NAMED])}{more}",
             lines=[f"- {w.text}" for w in waits[:MAX_NAMED]],
             task=task.id,
@@ -131,12 +131,12 @@ def finished_by(view: View, task: Task, actor: Actor, epoch: int | None) -> bool
     return task.owner == actor.name and (not known or actor.holds(claim))
 
 
-def superseded(view: View, task: Task) -> errors.Superseded:
+def superseded(view: View, task: Task) -> refusals.Superseded:
     claim = view.current(task)
     successor = claim.actor if claim else task.owner
     now = f"{holder(view, task)} has it now" if task.status == IN_PROGRESS else f"it is {task.status} now"
     taken = f"was taken over by {successor}" if successor and task.status != IN_PROGRESS else "was taken over"
-    return errors.Superseded(
+    return refusals.Superseded(
         f"Superseded: your claim on {task.id} {taken}; {now} (epoch {task.epoch})",
         task=task.id,
         by=(successor,) if successor else (),
@@ -144,26 +144,12 @@ def superseded(view: View, task: Task) -> errors.Superseded:
     )
 
 
-def locate(view: View, name: str) -> tuple[Task, int | None]:
-    """The task that is meant, and the epoch of a token `ID#epoch`. Raises UnknownTask, AmbiguousId."""
-    if task := view.exact(name):
-        return task, None
-    head, mark, tail = name.strip().rpartition("#")
-    if mark and head and tail.isdecimal() and len(tail) <= MAX_DIGITS:
-        return view.find(head), int(tail)
-    return view.find(name), None
-
-
-MAX_DIGITS = 15
-"""How many digits the epoch of a token may have."""
-
-
 def require_current(view: View, task: Task, epoch: int | None) -> None:
     """The fence, before which every verb with a token comes. Raises Superseded, NotOwner."""
     if epoch is not None and epoch < task.epoch:
         raise superseded(view, task)
     if epoch is not None and epoch > task.epoch:
-        raise errors.NotOwner(
+        raise refusals.NotOwner(
             f"{task.id}#{epoch} is no claim that was ever granted; {task.id} was claimed {task.epoch} times",
             task=task.id,
             next="give the token that the claim printed, or the id alone",
@@ -181,14 +167,14 @@ def require_held(view: View, task: Task, actor: Actor, epoch: int | None) -> Non
     if (epoch is None or view.is_displaced(task)) and was_mine(view, task, actor):
         raise superseded(view, task)
     if task.status != IN_PROGRESS:
-        raise errors.NotClaimed(
+        raise refusals.NotClaimed(
             f"{task.id} is {task.status}: nobody holds it",
             task=task.id,
             next=f"claim it first: `taskwall claim {task.id}`",
         )
     free = f"nobody beats for it any more: `taskwall claim {task.id}` (claim_task) takes it"
     theirs = f"if that is you, say so: --as {task.owner}; to take it over: `taskwall claim --steal --reason …`"
-    raise errors.NotOwner(
+    raise refusals.NotOwner(
         f"{task.id} is held by {holder(view, task)}, not by {_who(actor, task)}",
         task=task.id,
         by=(task.owner or "",),
@@ -216,7 +202,7 @@ def freed(view: View, task: Task) -> dict[str, Any]:
 
 def require_acyclic(cycle: Sequence[str] | None) -> None:
     if cycle:
-        raise errors.Cycle(
+        raise refusals.Cycle(
             f"this would close a cycle: {' → '.join(cycle)} (each waits for the next)",
             task=cycle[0],
             by=tuple(cycle),
@@ -228,7 +214,7 @@ def require_parents(view: View, tasks: Iterable[Task]) -> None:
     for task in tasks:
         parent = view.get(task.parent) if task.parent else None
         if parent and parent.closed:
-            raise errors.AlreadyResolved(
+            raise refusals.AlreadyResolved(
                 f"{parent.id} is already {parent.status} and can have no new children",
                 task=parent.id,
                 next=f"reopen it first: `taskwall reopen {parent.id}`",

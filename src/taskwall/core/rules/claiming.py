@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import errors
+from .. import errors, refusals
 from ..model import COMPLETED, IN_PROGRESS, PENDING, Claim, checked_glob, checked_line, checked_text, checked_ttl
 from ..state import HELD, attempts, is_for, is_lapsed, reservation, state, who_must_act
 from .change import (
@@ -62,7 +62,7 @@ def claim(
         if actor.named and is_mine(view, task, actor, epoch) and not (anew and lapsed):
             return _renewed(view, task, ttl)
         if not lapsed and not steal:
-            raise errors.AlreadyClaimed(
+            raise refusals.AlreadyClaimed(
                 f"{task.id} is already claimed by {holder(view, task)}",
                 task=task.id,
                 by=(task.owner or "",),
@@ -90,7 +90,7 @@ def nothing_to_claim(view: View, actor: Actor) -> errors.Refused:
     waiting = who_must_act(view)
     if mine := view.held_by(actor):
         held = ", ".join(task.id for task in mine[:MAX_NAMED])
-        return errors.NothingActionable(
+        return refusals.NothingActionable(
             f"nothing else is actionable for {actor.name}: you hold {held}",
             lines=waiting.lines(),
             by=(actor.name,),
@@ -99,12 +99,12 @@ def nothing_to_claim(view: View, actor: Actor) -> errors.Refused:
     unfinished, total = view.counts()
     if not unfinished:
         empty = "every task is finished" if total else "the board has no tasks"
-        return errors.NothingActionable(empty, next="add some: `taskwall add`, `taskwall plan` (create_tasks)")
-    refusals: dict[str, type[errors.Refused]] = {
-        "waiting_on_person": errors.WaitingOnPerson,
+        return refusals.NothingActionable(empty, next="add some: `taskwall add`, `taskwall plan` (create_tasks)")
+    kinds: dict[str, type[errors.Refused]] = {
+        "waiting_on_person": refusals.WaitingOnPerson,
         "unreadable": errors.Unreadable,
     }
-    refusal = refusals.get(waiting.code, errors.NothingActionable)
+    refusal = kinds.get(waiting.code, refusals.NothingActionable)
     by = tuple(dict.fromkeys(who for who, _ in (*waiting.decisions, *waiting.holders, *waiting.reserved)))
     return refusal(
         f"nothing is actionable for {actor.name}",
@@ -153,7 +153,7 @@ MAX_PAST = 8
 def _require_startable(view: View, actor: Actor, task: Task) -> None:
     now = state(view, task.replace(**freed(view, task), attempts=attempts(view, task)))
     if now.name == HELD:
-        raise errors.Held(
+        raise refusals.Held(
             f"{task.id} is held: {now.reasons[0].text}",
             task=task.id,
             next=f"a person lifts it: `taskwall resume {task.id}`",
@@ -161,7 +161,7 @@ def _require_startable(view: View, actor: Actor, task: Task) -> None:
     require_clear(view, task)
     owner = reservation(view, task)
     if not is_for(owner, actor, view.settings):
-        raise errors.Reserved(
+        raise refusals.Reserved(
             f"{task.id} is reserved for {owner}",
             task=task.id,
             by=(str(owner),),
@@ -170,7 +170,7 @@ def _require_startable(view: View, actor: Actor, task: Task) -> None:
     limit = view.settings.claims_per_session
     holding = [t.id for t in view.held_by(actor) if t.id != task.id] if limit else []
     if limit and len(holding) >= limit:
-        raise errors.Busy(
+        raise refusals.Busy(
             f"this session already holds {len(holding)} of at most {limit}: {', '.join(holding)}",
             task=task.id,
             by=tuple(holding),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import errors
+from .. import errors, refusals
 from ..model import COMPLETED, IN_PROGRESS, MAX_SUBJECT, Claim, Task, checked_line, checked_text
 from ..state import attempts, is_for, is_lapsed, open_waits, reservation
 from ..view import Overlay
@@ -98,7 +98,7 @@ def answer(
         raise _asks_nothing(view, task)
     if not may_answer(view, actor, task):
         owner = str(reservation(view, task) or "user")
-        raise errors.Reserved(
+        raise refusals.Reserved(
             f"{task.id} is for {owner} to decide, not for {actor.name}",
             task=task.id,
             by=(owner,),
@@ -142,7 +142,7 @@ def resume(view: View, actor: Actor, task: Task, epoch: int | None, now: str) ->
     """Lift a hold and forgive failed attempts. Raises Held unless a person acts."""
     require_open(task)
     if not view.settings.is_person(actor.name):
-        raise errors.Held(
+        raise refusals.Held(
             f"only a person may resume {task.id}; {actor.name} is an agent",
             task=task.id,
             next=f"ask a person to `taskwall resume {task.id}`",

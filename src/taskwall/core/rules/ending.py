@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .. import errors
+from .. import errors, refusals
 from ..model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING
-from ..state import find_cycle, is_lapsed, unblocked
+from ..state import find_cycle_over, is_lapsed, unblocked, waits_for
 from ..view import Overlay
 from .change import (
     Change,
@@ -48,7 +48,7 @@ def cancel(
     require_open(task)
     dependents = _open_dependents(view, [task])
     if dependents and not (cascade or drop_edges):
-        raise errors.OpenDependents(
+        raise refusals.OpenDependents(
             f"open tasks wait for {task.id}: {', '.join(t.id for t in dependents)}",
             task=task.id,
             by=tuple(t.id for t in dependents),
@@ -96,7 +96,7 @@ def _require_cancellable(view: View, actor: Actor, task: Task) -> None:
     require_open(task)
     others = task.status == IN_PROGRESS and not is_lapsed(view, task) and not is_mine(view, task, actor, None)
     if others and not view.settings.is_person(actor.name):
-        raise errors.AlreadyClaimed(
+        raise refusals.AlreadyClaimed(
             f"{task.id} is held by {holder(view, task)}; only a person cancels work in somebody's hands",
             task=task.id,
             by=(task.owner or "",),
@@ -128,7 +128,7 @@ def reopen(view: View, actor: Actor, task: Task, epoch: int | None, now: str) ->
         evidence={},
     )
     after = Overlay(view, [again])
-    require_acyclic(find_cycle(after, [again.id]))
+    require_acyclic(find_cycle_over(after, again.id, waits_for(after, again.id)))
     suspects = [t for t in _reliant(view, again) if t.status in (IN_PROGRESS, COMPLETED)]
     return Change(again, put=(again,), events=(event(actor, now, "reopen", again),), also=tuple(suspects))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import errors
+from .. import refusals
 from ..model import PENDING
 from ..record import Record
 
@@ -61,7 +61,7 @@ def proven(task: Task, proof: Proof | None) -> dict[str, Any]:
     if proof is None or not proof.covers(task):
         raise Unproven(task)
     if proof.untrusted:
-        raise errors.Untrusted(
+        raise refusals.Untrusted(
             f"{task.id} has checks that may not run here until a person has seen and trusted them",
             lines=[f"- {command}" for command in proof.untrusted],
             task=task.id,
@@ -69,14 +69,14 @@ def proven(task: Task, proof: Proof | None) -> dict[str, Any]:
             next=f"a person looks at them with `taskwall trust {task.id}`; then complete it again",
         )
     if proof.missing:
-        raise errors.ProductsMissing(
+        raise refusals.ProductsMissing(
             f"{task.id} promised what does not exist: {', '.join(proof.missing)}",
             task=task.id,
             by=proof.missing,
             next="make them, then complete it",
         )
     if proof.failed:
-        raise errors.CheckFailed(
+        raise refusals.CheckFailed(
             f"{task.id} is not done: {proof.failed.command}: {proof.failed.end}",
             lines=[f"  {line}" for line in proof.failed.output],
             task=task.id,
@@ -97,7 +97,7 @@ def require_kept_promises(view: View, actor: Actor, task: Task, changes: dict[st
         return
     kept = ((now, changes.get(name, now)) for name, now in (("products", task.products), ("checks", task.checks)))
     if gone := [promise for now, after in kept for promise in now if promise not in after]:
-        raise errors.Reserved(
+        raise refusals.Reserved(
             f"only a person takes back what {task.id} promised: {', '.join(gone)}",
             task=task.id,
             by=("user",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 from ...core.errors import Invalid
 from ...core.record import Record
@@ -10,27 +11,44 @@ from ...registry import VERBS, integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
     from typing import Any
 
 
 class Argument(Record):
-    """One word or option. to: the verb's parameter. kind: how its text is read (see `_SHAPES`)."""
+    """One word or option. to: the verb's parameter. kind: how its text is read (see SHAPES)."""
 
     flags: str
     to: str
     kind: str = "one"
     doc: str = ""  # where the verb has no such parameter
 
+    @property
+    def is_option(self) -> bool:
+        return self.flags.startswith("-")
+
+    @property
     def shape(self) -> dict[str, Any]:
-        """What argparse wants to know of it besides its names."""
-        shape = dict(_SHAPES[self.kind])
-        if not self.flags.startswith("-"):
-            several = "*" if "nargs" in shape else "?"
-            return shape | {"metavar": self.flags.strip("[]")} | ({"nargs": several} if self.flags[0] == "[" else {})
-        if self.kind not in ("flag", "run"):
-            shape["metavar"] = METAVARS.get(self.to, self.to.rstrip("s").upper())
-        return shape
+        """How many words it takes and what becomes of them, as argparse says that."""
+        shape = SHAPES[self.kind]
+        return shape | {"nargs": "*" if "nargs" in shape else "?"} if self.flags.startswith("[") else shape
+
+    def take(self, words: list[str], found: dict[str, Any]) -> None:
+        """Move its own words from the front of these to what was found. Raises LookupError, ValueError, TypeError."""
+        shape = self.shape
+        if shape.get("action") == "store_true":
+            found[self.to] = True
+            return
+        several, needed = shape.get("nargs") in ("+", "*"), shape.get("nargs") in (None, "+")
+        free = next((n for n, word in enumerate(words) if _is_flag(word)), len(words))
+        taken = words[: free if several else min(free, 1)]
+        if needed and not taken:
+            raise LookupError(self.flags)
+        del words[: len(taken)]
+        if several:
+            found[self.to] = [*(found[self.to] or ()), *taken]
+        else:
+            found[self.to] = shape.get("type", str)(taken[0]) if taken else shape.get("const")
 
 
 class Command(Record):
@@ -52,17 +70,31 @@ class Command(Record):
         """What it does, in the words of its verb."""
         return self.doc or VERBS[self.verb].doc
 
-    def add_to(self, parser: ArgumentParser) -> None:
-        """Declare its words and options."""
-        docs = {param.name: param.doc for param in VERBS[self.verb].params} if self.verb else {}
-        for argument in self.arguments:
-            shape = argument.shape() | {"help": argument.doc or docs[argument.to]}
-            if argument.flags.startswith("-"):
-                parser.add_argument(*argument.flags.split(), dest=argument.to, default=None, **shape)
-            else:
-                parser.add_argument(argument.to, default=None, **shape)
+    def read(self, words: Sequence[str]) -> SimpleNamespace | None:
+        """What argparse reads from a line on which each word has one plain meaning; None for a line that is not plain.
 
-    def values(self, args: Namespace) -> dict[str, Any]:
+        To load argparse takes half as long as to start Python. What is unusual, and all that is wrong, stays with it.
+        """
+        arguments = (*GLOBALS, *self.arguments)
+        options = {flag: argument for argument in arguments if argument.is_option for flag in argument.flags.split()}
+        found: dict[str, Any] = {argument.to: None for argument in arguments}
+        loose: list[str] = []
+        todo = [*words]
+        try:
+            while todo:
+                word = todo.pop(0)
+                if _is_flag(word):
+                    options[word].take(todo, found)
+                else:
+                    loose.append(word)
+            for argument in self.arguments:
+                if not argument.is_option:
+                    argument.take(loose, found)
+        except (LookupError, ValueError, TypeError):
+            return None
+        return None if loose else SimpleNamespace(**found)
+
+    def values(self, args: SimpleNamespace) -> dict[str, Any]:
         """The arguments of the verb that were given. Raises Invalid."""
         given = {argument.to: (argument.kind, getattr(args, argument.to)) for argument in self.arguments}
         found = {
@@ -73,35 +105,14 @@ class Command(Record):
         return self.fixed | found
 
 
-METAVARS = {
-    "blocked_by": "ID",
-    "description": "TEXT",
-    "result": "TEXT",
-    "owner": "NAME",
-    "limit": "N",
-    "priority": "N",
-    "ttl": "MINUTES",
-    "max_turns": "N",
-    "max_tokens": "N",
-    "max_seconds": "SECONDS",
-    "max_cost": "SUM",
-    "prices": "IN/OUT",
-    "task": "ID",
-    "fallback": "MODEL",
-    "agents": "N",
-    "base": "COMMIT",
-    "minutes": "MINUTES",
-    "id_glob": "GLOB",
-    "products": "GLOB",
-    "metadata": "KEY=VALUE",
-    "base_url": "URL",
-    "tools": "NAMES",
-    "after": "ID",
-    "older_than": "DAYS",
-}
-"""How the value of an option is called in its help, where not like the parameter."""
+GLOBALS = (
+    Argument("--board", "board", doc="the board: a .tasks folder, or the folder that holds it"),
+    Argument("--as", "actor", doc="who acts"),
+    Argument("--json", "json", "flag", "answer as JSON"),
+)
+"""What every command takes."""
 
-_SHAPES: dict[str, dict[str, Any]] = {
+SHAPES: dict[str, dict[str, Any]] = {
     "one": {},
     "id": {},
     "text": {},
@@ -114,6 +125,10 @@ _SHAPES: dict[str, dict[str, Any]] = {
     "plan": {},
     "run": {"nargs": "?", "const": "", "metavar": "RUN"},
 }
+
+
+def _is_flag(word: str) -> bool:
+    return word.startswith("-") and word != "-"
 
 
 def _text(value: str) -> str:

@@ -10,6 +10,7 @@ from ...core.errors import Invalid
 from ...interop import moving
 from ...lengths import cut
 from ...results import Report
+from ...settings import parse_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _check(location: Location, _: str, __: bool) -> Report:
 
 def _flaw_of(settings: str, board: str) -> str:
     try:
-        config.parse_settings(settings, f"the settings of board {board}")
+        parse_settings(settings, f"the settings of board {board}")
     except Invalid as error:
         return error.message
     return ""
@@ -130,7 +131,7 @@ def _settings(location: Location, file: str, _: bool) -> Report:
     store = config.open_database(location)
     if file:
         text = sys.stdin.read() if file == "-" else _read(file)
-        config.parse_settings(text, file, strict=True)
+        parse_settings(text, file, strict=True)
         store.set_settings(text)
     return Said(store.settings_text() or "# no settings: all is as by default")
 

@@ -5,18 +5,18 @@ Only what the command needs is imported; a hot command loads the standard librar
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from types import SimpleNamespace
 
-from ... import __version__, config, render, verbs  # noqa: F401 - importing verbs registers them
 from ...core.errors import Invalid, Refused
-from .commands import COMMANDS
-from .parsing import parser_of
-from .running import call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
+
+    from .command import Command
 
 
 INTERRUPTED = 130
@@ -24,13 +24,17 @@ INTERRUPTED = 130
 
 def run() -> NoReturn:
     """The entry point of `taskwall` and `tw`."""
+    gc.disable()  # a verb ends before there is anything to collect; commands that stay enable it again
     for stream in (sys.stdout, sys.stderr):
         # Where the locale knows ASCII alone, Chinese is still UTF-8 to every terminal and pipe there is.
         encoding = "utf-8" if stream.encoding.lower() in ("ascii", "us-ascii", "ansi_x3.4-1968") else None
         stream.reconfigure(encoding=encoding, errors="backslashreplace")  # type: ignore[union-attr]
     try:
         status = main(sys.argv[1:])
-        sys.stdout.flush()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        if not LAST_WORDS & sys.modules.keys():
+            os._exit(status)  # to take the interpreter down, piece by piece, takes a third as long as to start it
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
@@ -44,40 +48,68 @@ def run() -> NoReturn:
     sys.exit(status)
 
 
+LAST_WORDS = {"atexit", "threading"}
+"""Whoever has left something to do for the end of the interpreter has loaded one of these."""
+
+
 def main(argv: list[str]) -> int:
     """Run one command line and return its exit status."""
     as_json = "--json" in _cut(argv)[0]
     try:
-        name, rest = _split(argv)
-        if name == "help":
-            name, rest = _split([*rest, "--help"])
-        if name is None:
-            return _without_command(rest)
-        command = COMMANDS.get(name)
-        if command is None:
-            raise _no_command(name)
-        rest, tail = _cut(rest) if command.tail else (rest, [])
-        parser = parser_of(command)
-        if {"-h", "--help"} & {*rest}:
-            parser.print_help()
-            return 0
-        args = parser.parse_intermixed_args(rest)
-        if command.tail:
-            setattr(args, command.tail, tail)
-        if command.verb and not getattr(args, "git", None):
-            return call(command, args)
-        from .own import OWN
-
-        return OWN[command.name](command, args)
+        return _run(argv)
     except Refused as error:
         if as_json:
             from ...envelope import dumps, refusal_envelope
 
             print(dumps(refusal_envelope(error)))
         else:
-            print(render.refusal(error), file=sys.stderr)
+            from ...render import refusal
+
+            print(refusal(error), file=sys.stderr)
         # Clients take a 2 from a hook as its veto; a slip in their settings is none.
         return 0 if _split(argv)[0] in ("hook", "prime") else error.exit
+
+
+def _run(argv: list[str]) -> int:
+    # Imported late, as all else here: `run` comes first.
+    from ... import verbs  # noqa: F401 - importing verbs registers them
+    from .daily import DAILY
+
+    name, rest = _split(argv)
+    if name == "help":
+        name, rest = _split([*rest, "--help"])
+    if name is None:
+        return _without_command(rest)
+    command = DAILY.get(name) or _seldom(name)
+    rest, tail = _cut(rest) if command.tail else (rest, [])
+    args = command.read(rest)
+    if args is None:
+        from .parsing import parser_of
+
+        parser = parser_of(command)
+        if {"-h", "--help"} & {*rest}:
+            parser.print_help()
+            return 0
+        args = parser.parse_intermixed_args(rest, SimpleNamespace())
+    if command.tail:
+        setattr(args, command.tail, tail)
+    if command.verb and not getattr(args, "git", None):
+        from .running import call
+
+        return call(command, args)
+    from .own import OWN
+
+    gc.enable()
+    return OWN[command.name](command, args)
+
+
+def _seldom(name: str) -> Command:
+    """A command that no agent calls all day. Raises Invalid when there is none of this name."""
+    from .commands import COMMANDS
+
+    if name not in COMMANDS:
+        raise _no_command(name)
+    return COMMANDS[name]
 
 
 def _split(argv: list[str]) -> tuple[str | None, list[str]]:
@@ -100,6 +132,9 @@ def _cut(argv: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _without_command(rest: list[str]) -> int:
+    from ... import __version__
+    from .commands import COMMANDS
+
     if "--version" in rest:
         print(f"taskwall {__version__}")
         return 0
@@ -139,6 +174,8 @@ MEANT = {
 
 def _no_command(name: str) -> Invalid:
     from difflib import get_close_matches  # imported late: only an error needs it
+
+    from .commands import COMMANDS
 
     by_verb = [command.name for command in COMMANDS.values() if command.verb == name]
     meant = [MEANT[name]] if name in MEANT else by_verb[:1]

@@ -12,8 +12,8 @@ from .running import here, located, print_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Callable, Iterable
+    from types import SimpleNamespace
 
     from ...config import Location
     from ...results import Trusted
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .tending import Ask
 
 
-def _place(command: Command, args: Namespace) -> int:
+def _place(command: Command, args: SimpleNamespace) -> int:
     location = located(args)
     if command.name == "init" and args.git:
         config.require_files(location)
@@ -44,7 +44,7 @@ def _clients(location: Location) -> tuple[str, ...]:
     return tuple(in_use(location.root, os.environ))
 
 
-def _selftest(_: Command, args: Namespace) -> int:
+def _selftest(_: Command, args: SimpleNamespace) -> int:
     from ... import selftest
 
     answer = selftest.run(config.require_files(located(args)))
@@ -52,13 +52,13 @@ def _selftest(_: Command, args: Namespace) -> int:
     return answer.exit
 
 
-def _agent(command: Command, args: Namespace) -> int:
+def _agent(command: Command, args: SimpleNamespace) -> int:
     from ...agent import run as run_agent
 
     return run_agent(located(args), actor=args.actor, **command.values(args))
 
 
-def _work(command: Command, args: Namespace) -> int:
+def _work(command: Command, args: SimpleNamespace) -> int:
     from ...worker import run as run_worker
     from ...worker.display import summary
 
@@ -71,7 +71,7 @@ def _work(command: Command, args: Namespace) -> int:
     return worked.exit
 
 
-def _trust(command: Command, args: Namespace) -> int:
+def _trust(command: Command, args: SimpleNamespace) -> int:
     from .trusting import trust
 
     ask = _asking(args)
@@ -86,7 +86,7 @@ def _trust(command: Command, args: Namespace) -> int:
     return answer.exit
 
 
-def _tend(command: Command, args: Namespace) -> int:
+def _tend(command: Command, args: SimpleNamespace) -> int:
     """Set-up, doctor and git: what tends a board has a room of its own."""
     from .tending import ANSWERS
 
@@ -95,7 +95,7 @@ def _tend(command: Command, args: Namespace) -> int:
     return answer.exit
 
 
-def _asking(args: Namespace) -> Ask | None:
+def _asking(args: SimpleNamespace) -> Ask | None:
     """How to show something and ask, where a person sits at the terminal."""
     return _agree if sys.stdin.isatty() and sys.stdout.isatty() and not args.json else None
 
@@ -106,7 +106,7 @@ def _agree(lines: Iterable[str], question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _merge_driver(_: Command, args: Namespace) -> int:
+def _merge_driver(_: Command, args: SimpleNamespace) -> int:
     from ...interop.driver import run as run_driver
 
     if args.path is None:
@@ -114,13 +114,13 @@ def _merge_driver(_: Command, args: Namespace) -> int:
     return run_driver(args.base, args.ours, args.theirs, args.path, args.size or "7")
 
 
-def _web(command: Command, args: Namespace) -> int:
+def _web(command: Command, args: SimpleNamespace) -> int:
     from ..web.serve import serve
 
     return serve(located(args), actor=args.actor, as_json=args.json, **command.values(args))
 
 
-def _watch(_: Command, args: Namespace) -> int:
+def _watch(_: Command, args: SimpleNamespace) -> int:
     from functools import partial
 
     from ..watch import watch
@@ -129,25 +129,25 @@ def _watch(_: Command, args: Namespace) -> int:
     return watch(board, partial(print, end="", flush=True), as_json=args.json)
 
 
-def _tui(_: Command, args: Namespace) -> int:
+def _tui(_: Command, args: SimpleNamespace) -> int:
     from ..tui import run as run_wall
 
     return run_wall(located(args), args.actor)
 
 
-def _mcp(_: Command, args: Namespace) -> int:
+def _mcp(_: Command, args: SimpleNamespace) -> int:
     from ..mcp import Server
 
     return Server(args.board, args.actor, args.tools).serve()
 
 
-def _hook(_: Command, args: Namespace) -> int:
+def _hook(_: Command, args: SimpleNamespace) -> int:
     from ..hook import run as run_hook
 
     return run_hook(args.event, given=args.board, actor=args.actor, strict=bool(args.strict))
 
 
-def _prime(_: Command, args: Namespace) -> int:
+def _prime(_: Command, args: SimpleNamespace) -> int:
     """What an agent is told at its start. A board that is absent or cannot be read is no reason to stop it."""
     from ..prime import SLOW, glance, told
 
@@ -171,7 +171,7 @@ def _prime(_: Command, args: Namespace) -> int:
     return 0
 
 
-def _import(command: Command, args: Namespace) -> int:
+def _import(command: Command, args: SimpleNamespace) -> int:
     from ...interop.importing import import_board
 
     answer = import_board(located(args), config.find_actor(args.actor, os.environ), **command.values(args))
@@ -179,7 +179,7 @@ def _import(command: Command, args: Namespace) -> int:
     return answer.exit
 
 
-def _export(command: Command, args: Namespace) -> int:
+def _export(command: Command, args: SimpleNamespace) -> int:
     from ...interop.exporting import export_board
 
     board = config.open_board(located(args), config.find_actor(args.actor, os.environ))
@@ -192,7 +192,7 @@ def _export(command: Command, args: Namespace) -> int:
     return answer.exit
 
 
-def _db(command: Command, args: Namespace) -> int:
+def _db(command: Command, args: SimpleNamespace) -> int:
     from .databases import db
 
     answer = db(located(args), **command.values(args))
@@ -200,7 +200,7 @@ def _db(command: Command, args: Namespace) -> int:
     return answer.exit
 
 
-def _move(command: Command, args: Namespace) -> int:
+def _move(command: Command, args: SimpleNamespace) -> int:
     from .databases import move
 
     answer = move(located(args), actor=args.actor, **command.values(args))
@@ -208,7 +208,7 @@ def _move(command: Command, args: Namespace) -> int:
     return answer.exit
 
 
-def _completion(_: Command, args: Namespace) -> int:
+def _completion(_: Command, args: SimpleNamespace) -> int:
     import shtab
 
     from .parsing import full_parser
@@ -219,7 +219,7 @@ def _completion(_: Command, args: Namespace) -> int:
     return 0
 
 
-OWN: dict[str, Callable[[Command, Namespace], int]] = {
+OWN: dict[str, Callable[[Command, SimpleNamespace], int]] = {
     "init": _place,
     "where": _place,
     "import": _import,

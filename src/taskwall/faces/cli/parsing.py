@@ -6,13 +6,46 @@ import argparse
 import os
 
 from ...core.errors import Invalid
+from ...registry import VERBS
+from .command import GLOBALS
 from .commands import COMMANDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any, NoReturn
 
-    from .command import Command
+    from .command import Argument, Command
+
+METAVARS = {
+    "board": "PATH",
+    "actor": "NAME",
+    "blocked_by": "ID",
+    "description": "TEXT",
+    "result": "TEXT",
+    "owner": "NAME",
+    "limit": "N",
+    "priority": "N",
+    "ttl": "MINUTES",
+    "max_turns": "N",
+    "max_tokens": "N",
+    "max_seconds": "SECONDS",
+    "max_cost": "SUM",
+    "prices": "IN/OUT",
+    "task": "ID",
+    "fallback": "MODEL",
+    "agents": "N",
+    "base": "COMMIT",
+    "minutes": "MINUTES",
+    "id_glob": "GLOB",
+    "products": "GLOB",
+    "metadata": "KEY=VALUE",
+    "base_url": "URL",
+    "tools": "NAMES",
+    "after": "ID",
+    "older_than": "DAYS",
+}
+"""How the value of an option is called in its help, where not like the parameter."""
 
 
 class Formatter(argparse.HelpFormatter):
@@ -40,24 +73,30 @@ class Parser(argparse.ArgumentParser):
 def parser_of(command: Command) -> Parser:
     """The parser of one command; the options of all commands may stand before or after its name."""
     parser = Parser(f"taskwall {command.name}", description=command.help, allow_abbrev=False, formatter_class=Formatter)
-    _add_globals(parser)
-    command.add_to(parser)
+    _add(parser, GLOBALS)
+    _add(parser, command.arguments, command.verb)
     return parser
 
 
 def full_parser() -> Parser:
     """The parser of every command, for completions and documentation."""
     parser = Parser("taskwall", description="A task board for coding agents.")
-    _add_globals(parser)
+    _add(parser, GLOBALS)
     commands = parser.add_subparsers(dest="command")
     for command in COMMANDS.values():
-        command.add_to(
-            commands.add_parser(command.name, help=command.help.partition(". ")[0], description=command.help)
-        )
+        inner = commands.add_parser(command.name, help=command.help.partition(". ")[0], description=command.help)
+        _add(inner, command.arguments, command.verb)
     return parser
 
 
-def _add_globals(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--board", metavar="PATH", help="the board: a .tasks folder, or the folder that holds it")
-    parser.add_argument("--as", dest="actor", metavar="NAME", help="who acts")
-    parser.add_argument("--json", action="store_true", help="answer as JSON")
+def _add(parser: argparse.ArgumentParser, arguments: Iterable[Argument], verb: str = "") -> None:
+    """Declare words and options; what they are for, their verb knows."""
+    docs = {param.name: param.doc for param in VERBS[verb].params} if verb else {}
+    for argument in arguments:
+        shape = argument.shape | {"help": argument.doc or docs[argument.to]}
+        if argument.is_option:
+            if argument.kind not in ("flag", "run"):
+                shape["metavar"] = METAVARS.get(argument.to, argument.to.rstrip("s").upper())
+            parser.add_argument(*argument.flags.split(), dest=argument.to, default=None, **shape)
+        else:
+            parser.add_argument(argument.to, default=None, metavar=argument.flags.strip("[]"), **shape)

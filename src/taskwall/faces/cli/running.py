@@ -7,13 +7,12 @@ import sys
 
 from ... import config, render
 from ...core.errors import Invalid
-from ...lengths import cut
 from ...registry import VERBS
 from ...results import Graph, History, Listing, Offer, Why
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace
 
     from ...config import Location
     from ...results import Answer
@@ -28,7 +27,7 @@ def here() -> str:
         raise Invalid("the folder that this was called in is gone", next="change to one that exists") from None
 
 
-def located(args: Namespace) -> Location:
+def located(args: SimpleNamespace) -> Location:
     """The board that a command line means; says on standard error what is odd about it."""
     location = config.find_board(args.board, os.environ, here())
     for warning in location.warnings:
@@ -36,11 +35,10 @@ def located(args: Namespace) -> Location:
     return location
 
 
-def call(command: Command, args: Namespace) -> int:
+def call(command: Command, args: SimpleNamespace) -> int:
     """Most commands: one verb, with those of the words that are its parameters."""
     location, verb = located(args), VERBS[command.verb]
-    params = {param.name for param in verb.params}
-    values = {name: value for name, value in command.values(args).items() if name in params}
+    values = {name: value for name, value in command.values(args).items() if name in verb.names}
     board = config.open_board(location, config.find_actor(args.actor, os.environ), make=verb.makes_board)
     answer = verb.run(board, **values)
     for notice in board.store.notices:
@@ -54,7 +52,7 @@ def call(command: Command, args: Namespace) -> int:
     return answer.exit
 
 
-def print_answer(answer: Answer, args: Namespace) -> None:
+def print_answer(answer: Answer, args: SimpleNamespace) -> None:
     """An answer as it is asked for: JSON, a table where a person reads it, else text."""
     if args.json:
         from ...envelope import dumps, envelope
@@ -70,6 +68,8 @@ def print_answer(answer: Answer, args: Namespace) -> None:
         print_table(answer)
     elif isinstance(answer, (Graph, Why, History)) and sys.stdout.isatty():
         import shutil
+
+        from ...lengths import cut
 
         width = shutil.get_terminal_size().columns
         print("\n".join(cut(line, width) for line in render.text(answer).split("\n")))

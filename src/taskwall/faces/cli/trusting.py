@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from ...config import agent_around, find_actor, open_board
-from ...core.errors import Invalid, Reserved, Untrusted
+from ...core.errors import Invalid
+from ...core.refusals import Reserved, Untrusted
 from ...results import Trusted
 from ...trust import Trust
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 
 from ...core.model import id_flaw
 from .disk import NotPlain, read_text
@@ -67,6 +66,8 @@ class Archive:
         """Move the file of a finished task here. False when it must stay: it is found here by its name alone."""
         if name != task.id + SUFFIX or not task.closed or task.flaw:
             return False
+        import re  # imported late: this is no question of every day
+
         month = (task.completed_at or task.updated_at or "")[:7]
         folder = os.path.join(self._board, ARCHIVE, month if re.fullmatch(_MONTH, month) else UNDATED)
         for each in (os.path.dirname(folder), folder):

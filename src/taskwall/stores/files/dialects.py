@@ -133,24 +133,24 @@ def _plain(raw: Mapping[str, Any]) -> Task | None:
     """
     if type(raw.get("rev")) is not int:
         return None
-    fields: dict[str, Any] = {}
-    extra = {}
+    extra: dict[str, Any] = {}
+    fields: dict[str, Any] = {"extra": extra}
     for key, value in raw.items():
-        field = KEYS.get(key)
-        if field is None:
+        if (plain := _PLAIN.get(key)) is None:
             extra[key] = value
         elif value is not None:
-            if not _FITS[field](value):
+            field, kind, fits = plain
+            if type(value) is not kind or (fits and not fits(value)):
                 return None
             fields[field] = tuple(value) if type(value) is list else value
     task_id, blockers = fields.get("id"), fields.get("blocked_by", ())
     sound = task_id and "subject" in fields and fields.get("status") in STATUSES and not id_flaw(task_id)
     odd = task_id in blockers or (fields.get("status") == IN_PROGRESS and not fields.get("owner"))
-    if not sound or odd or type(fields.get("parent", "")) is not str or any(type(i) is not str for i in blockers):
+    if not sound or odd or not _is_texts(blockers):
         return None
     if fields.get("owner") == "":
         del fields["owner"]
-    return Task(**fields, extra=extra)
+    return Task.made_of(fields)
 
 
 def _unnested(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
 
 
 def _is_object(value: Any) -> bool:
@@ -259,6 +259,19 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "priority": _is_priority,
     "notes": _is_notes,
 }
+
+
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(KEYS.values(), str),
+    **dict.fromkeys(("blocked_by", "labels", "products", "checks", "options", "notes"), list),
+    **dict.fromkeys(("evidence", "metadata"), dict),
+    **dict.fromkeys(("priority", "attempts", "epoch", "rev"), int),
+}
+_PLAIN = {
+    key: (field, _KINDS[field], None if _KINDS[field] in (str, dict) or field == "blocked_by" else _FITS[field])
+    for key, field in KEYS.items()
+}
+"""By key of ours: its field, the type that it has as good as always, and what more is asked of a value of that type."""
 
 
 def utc_time(value: Any) -> str | None:

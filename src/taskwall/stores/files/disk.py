@@ -70,10 +70,15 @@ class Disk:
         """How many entries a folder has."""
         return len(os.listdir(folder))
 
+    def named(self, folder: str, suffix: str) -> list[bytes]:
+        """The names in a large folder that end so, sorted by their bytes."""
+        end = os.fsencode(suffix)
+        return sorted(name for name in os.listdir(os.fsencode(folder)) if name.endswith(end))
+
     def listed(self, folder: str, suffix: str) -> Iterator[tuple[bytes, Signature]]:
-        """The entries of a large folder that end so, sorted by the bytes of their names; one after the other."""
-        path, end = os.fsencode(folder), os.fsencode(suffix)
-        for name in sorted(name for name in os.listdir(path) if name.endswith(end)):
+        """The same, one after the other, with what changes when a file does."""
+        path = os.fsencode(folder)
+        for name in self.named(folder, suffix):
             with contextlib.suppress(FileNotFoundError):
                 yield name, signature(os.lstat(path + b"/" + name))
 
@@ -84,15 +89,16 @@ class Disk:
             found = os.fstat(fd)
             if not stat.S_ISREG(found.st_mode):
                 raise NotPlain("not a regular file")
+            if found.st_size > most:
+                raise NotPlain(f"larger than {most // 1024} KiB")
             data = b""
-            while len(data) <= most and (part := os.read(fd, most + 1 - len(data))):
+            # As much as it had when it was looked at: what is written from then on changes the signature.
+            while len(data) < found.st_size and (part := os.read(fd, found.st_size - len(data))):
                 data += part
         except OSError as error:
             raise NotPlain(f"cannot be read: {error.strerror}", error=error) from None
         finally:
             os.close(fd)
-        if max(found.st_size, len(data)) > most:
-            raise NotPlain(f"larger than {most // 1024} KiB")
         return data, signature(found)
 
     def read_back(self, path: str, block: int, most: int) -> Iterator[bytes]:
@@ -125,7 +131,10 @@ class Disk:
 
     def is_folder(self, path: str) -> bool:
         """Whether a folder of its own lies there: a link that came with a repository would lead our writes out."""
-        return os.path.isdir(path) and not os.path.islink(path)
+        try:
+            return stat.S_ISDIR(os.lstat(path).st_mode)
+        except OSError:
+            return False
 
     # Changing
 
@@ -294,21 +303,28 @@ def write_all(disk: Disk, writes: Sequence[Write], scratch: str, *, durable: boo
     parts = [os.path.join(scratch, f"part-{number}.tmp") for number in range(len(writes))]
     try:
         for part, write in zip(parts, writes, strict=True):
-            with contextlib.suppress(FileNotFoundError):
-                disk.unlink(part)  # left by a process that was killed; we hold the lock
-            like = None if write.exclusive else write.path
-            disk.write_new(part, write.text.encode(), like=like, durable=durable)
+            _write_part(disk, part, write, durable=durable)
         for write in writes:
             _require_unchanged(disk, write)
         for part, write in zip(parts, writes, strict=True):
             _appear(disk, part, write)
         if durable:
             _settle(disk, writes)
-    finally:
+    except BaseException:
         for part in parts:
             with contextlib.suppress(OSError):  # the next write removes it, and what was written stands
-                if disk.exists(part):
-                    disk.unlink(part)
+                disk.unlink(part)
+        raise
+
+
+def _write_part(disk: Disk, part: str, write: Write, *, durable: bool) -> None:
+    like = None if write.exclusive else write.path
+    data = write.text.encode()
+    try:
+        disk.write_new(part, data, like=like, durable=durable)
+    except FileExistsError:  # left by a process that was killed; we hold the lock
+        disk.unlink(part)
+        disk.write_new(part, data, like=like, durable=durable)
 
 
 def _require_unchanged(disk: Disk, write: Write) -> None:
@@ -343,3 +359,6 @@ def _appear(disk: Disk, part: str, write: Write) -> None:
         if error.errno not in _NO_LINKS:
             raise
         disk.rename(part, write.path)  # the lock keeps our own out
+    else:
+        with contextlib.suppress(OSError):  # the next write removes it, and what was written stands
+            disk.unlink(part)

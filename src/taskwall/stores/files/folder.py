@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import time
+from functools import lru_cache
 
 from ...core.errors import Unreadable
 from ...core.model import Task, composed, id_flaw
@@ -16,6 +16,7 @@ from .patch import NotStrict, parse
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
 
     from .disk import Disk, Signature
 
@@ -114,21 +115,33 @@ def read_file(disk: Disk, folder: str, name: str, seen: Signature = UNSEEN) -> F
 def task_of(name: str, text: str) -> Task:
     """The task in the text of a file, or one that says what is wrong with it."""
     try:
-        return read(parse(text))
+        return object_of(text)[1]
     except NotStrict as flaw:
         return _broken(name, text, f"{flaw.line}: {flaw}" if flaw.line else str(flaw))
     except NotATask as flaw:
         return _broken(name, text, str(flaw))
 
 
+@lru_cache(maxsize=16)
+def object_of(text: str) -> tuple[dict[str, Any], Task]:
+    """The object in a text, which nobody may change, and the task in that. Raises NotStrict, NotATask.
+
+    Kept for a moment: before the lock, under it and after the write, a task is read from the same text.
+    """
+    raw = parse(text)
+    return raw, read(raw)
+
+
 def promised(name: str, text: str) -> Found:
-    """What a file will be once a committed journal is applied."""
-    return Found(name, task_of(name, text), UNSEEN, settled=False)
+    """What a file will be once this text is in its place."""
+    return Found(name, task_of(name, text), UNSEEN, settled=False, text=text)
 
 
 def _broken(name: str, text: str, flaw: str) -> Task:
     # A file name may be no text at all, and this one is shown.
     name = name.encode("utf-8", "backslashreplace").decode()
+    import re  # imported late: few files are broken
+
     guess = re.search(_GUESSED_ID, text)
     guessed = (guess[1] or guess[2]) if guess else ""
     task_id = guessed if guessed and not id_flaw(guessed) else _stem(name)

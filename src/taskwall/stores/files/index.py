@@ -13,12 +13,13 @@ vouches for it:
 
 from __future__ import annotations
 
+import gc
 import os
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from ..base import Outdated
-from .folder import RACY_NS, SUFFIX, UNSEEN, read_file
+from .folder import RACY_NS, SUFFIX, UNSEEN, promised, read_file
 from .ledger import boot_id
 from .tables import TABLES, count_ranks, fill, run, take_in, take_in_claims
 
@@ -30,18 +31,20 @@ except ImportError:  # a Python built without it
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from sqlite3 import Connection
     from typing import Any
 
     from .disk import Disk, Signature
     from .tables import Beside, Pair
 
-VERSION = 1
+VERSION = 3
 LOOK_AT_ALL = 1000
 """Up to so many files, each is compared with its signature at every read: some milliseconds."""
 LATE, SPARING = 15.0, 30
 """Everything is looked at again after so many seconds, or so many times as long as that took."""
+LONG_LOG = 512 * 1024
+"""Bytes that are read in a third of a millisecond, and come together in half a dozen writes."""
 PATIENCE = 10.0
 """Seconds to wait for a process that makes the index."""
 TICKS_NS = 50_000_000
@@ -58,18 +61,22 @@ class About:
 
     stamps: those of the folder and of the ledger. settled: they are old enough, or odd enough, to vouch for that.
     looked, cost: when everything was looked at, and how long that took. unranked: some ranks may be wrong.
+    rings: tasks wait for each other, so that no rank follows from others.
     """
 
     def __init__(self, *row: Any) -> None:
         self.stamps: tuple[int, int] = row[:2]
-        self.settled, self.looked, self.cost, self.files, self.changes, self.unranked = row[2:]
+        self.settled, self.looked, self.cost, self.files, self.open, self.changes, self.unranked, self.rings = row[2:]
 
     @classmethod
     def of(cls, connection: Connection) -> About | None:
         """None when there is nothing to go by: no tables yet, those of another version, or of another boot."""
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'about'").fetchone():
-            return None
-        row = connection.execute("SELECT * FROM about").fetchone()
+        try:
+            row = connection.execute("SELECT * FROM about").fetchone()
+        except Error as error:
+            if "no such table" in str(error):
+                return None
+            raise
         return cls(*row[2:]) if row and row[:2] == (VERSION, boot_id()) else None
 
     def write(self, connection: Connection) -> None:
@@ -84,10 +91,12 @@ class Reading:
     """One state of the index, for as long as this lives. looked: every file was just now compared with it."""
 
     def __init__(self, index: Index, connection: Connection, *, looked: bool) -> None:
-        self._index, self._connection, self.looked = index, connection, looked
+        self._index, self.looked = index, looked
+        self._connection: Connection | None = connection
 
     def rows(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
         """What SQLite answers. Raises Outdated when the index is damaged."""
+        assert self._connection, "this state is no longer kept"
         try:
             yield from self._connection.execute(query, values)
         except Error as error:
@@ -99,8 +108,14 @@ class Reading:
         row = next(iter(self.rows(ENTRY, task_id)), None)
         return row[0] if row else ""
 
+    def end(self) -> None:
+        """Answer no more: a state that is kept keeps SQLite from tidying up, and the connection from its next use."""
+        if self._connection:
+            self._index.close(self._connection)
+            self._connection = None
+
     def __del__(self) -> None:
-        self._index.close(self._connection)
+        self.end()
 
 
 class Index:
@@ -142,25 +157,31 @@ class Index:
         return None
 
     def _read(self, doubt: Callable[[About], bool], *, ranked: bool) -> Reading:
-        connection = self._open()
+        connection, looked = self._open(), False
         try:
-            looked = self._refresh(connection, doubt)
-            if ranked and not looked:
-                _rank(connection)
             connection.execute("BEGIN")
-            connection.execute("SELECT 1 FROM about").fetchone()  # the state is that of the first look at it
+            about = About.of(connection)  # the state is that of the first look at it
+            if about is None or (ranked and about.unranked) or doubt(about):
+                connection.execute("ROLLBACK")
+                # Asked once more: a write may have come between that state and the look at the folder.
+                looked = self._refresh(connection, doubt)
+                if ranked and not looked:
+                    _rank(connection)
+                connection.execute("BEGIN")
+                connection.execute("SELECT 1 FROM about").fetchone()
         except BaseException:
             self.close(connection)
             raise
         return Reading(self, connection, looked=looked)
 
-    def carry(self, names: Collection[str], claims: Collection[str], before: tuple[int, int]) -> None:
-        """Take in the files and the ledger entries that we have just written under the board's lock.
+    def carry(self, files: Mapping[str, str | None], entries: Mapping[str, str], before: tuple[int, int]) -> None:
+        """Take in what we have just written under the board's lock: texts of files by their names, None for one that
+        is gone, and of ledger entries by their tasks.
 
         before: the stamps until then. Leaves the index as it is, and so in doubt, when anybody else may have changed
         something.
         """
-        if not self.exists or not (names or claims):
+        if not self.exists or not (files or entries):
             return
         with suppress(Error, OSError):
             connection = self._open()
@@ -168,16 +189,18 @@ class Index:
                 connection.execute("BEGIN IMMEDIATE")
                 about = About.of(connection)
                 if about and about.settled and about.stamps == before:
-                    self._carry(connection, about, names, claims)
+                    self._carry(connection, about, files, entries)
                     connection.execute("COMMIT")
             finally:
                 self.close(connection)
 
-    def _carry(self, connection: Connection, about: About, names: Iterable[str], claims: Iterable[str]) -> None:
-        found, gone = self._read_files((os.fsencode(name), UNSEEN) for name in names)
-        if found or gone:
-            take_in(connection, found, gone, self._beside, ours=True)
-        take_in_claims(connection, claims, self._beside)
+    def _carry(
+        self, connection: Connection, about: About, files: Mapping[str, str | None], entries: Mapping[str, str]
+    ) -> None:
+        # Not settled, they are read again before anybody goes by them alone: we need not look at what lies there now.
+        found = [(os.fsencode(name), promised(name, text)) for name, text in files.items() if text is not None]
+        gone = [os.fsencode(name) for name, text in files.items() if text is None]
+        take_in(connection, found, gone, self._beside, entries)
         # Those that nothing was written to are as they were.
         tasks, ledger = (
             self._disk.stamp(folder, known) if now != known else known
@@ -218,8 +241,20 @@ class Index:
         with suppress(Error):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+            self._fold(connection)
             if self._owner == (os.getpid(), _inode(self.path)):
                 self._idle.append(connection)
+
+    def _fold(self, connection: Connection) -> None:
+        """Take a long log into the index, unless somebody reads just now.
+
+        Commands end without closing it, which would take longer than to answer, and who opens it next reads the log.
+        """
+        log = self._disk.seen(self.path + "-wal")
+        if log and log[2] > LONG_LOG:
+            connection.execute("PRAGMA busy_timeout = 0")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
 
     # Looking
 
@@ -254,13 +289,15 @@ class Index:
         began, stamps, now = time.monotonic(), self.stamps, time.time_ns()
         if about is None:
             _make(connection)
-            fill(connection, self._read_each(self._changed(connection)), self._beside)
+            every = ((name, UNSEEN) for name in self._disk.named(self._board, SUFFIX))
+            with _uncollected():
+                fill(connection, self._read_each(every), self._beside)
         elif (taken := self._catch_up(connection, about, stamps)) is not None:
             return taken
         count_ranks(connection)
         settled = all(map(_is_past, stamps, (now, now))) or bool(about and about.settled and about.stamps == stamps)
         ended = time.monotonic()
-        About(*stamps, settled, ended, ended - began, 0, 0, 0).write(connection)
+        About(*stamps, settled, ended, ended - began, 0, 0, 0, 0, 0).write(connection)
         connection.execute("COMMIT")
         return True
 
@@ -276,7 +313,7 @@ class Index:
             if again is None or again.changes != about.changes:
                 connection.execute("ROLLBACK")
                 return False
-        take_in(connection, found, gone, self._beside, ours=not (found or gone))
+        take_in(connection, found, gone, self._beside, {})
         if stamps != about.stamps:
             take_in_claims(connection, None, self._beside)
         return None
@@ -313,12 +350,24 @@ class Index:
                     yield name, read_file(self._disk, self._board, os.fsdecode(name), seen)
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Nothing that is made for an index refers to itself: to look for that takes a twentieth of the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
 def _make(connection: Connection) -> None:
     """Empty tables, in place of what there was."""
     for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         connection.execute(f'DROP TABLE "{name}"')
     run(connection, TABLES)
-    connection.execute("INSERT INTO about VALUES (?, ?, 0, 0, 0, 0, 0, 0, 0, 1)", (VERSION, boot_id()))
+    connection.execute("INSERT INTO about VALUES (?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0)", (VERSION, boot_id()))
 
 
 def _is_past(stamp: int, now: int) -> bool:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from .index import Reading
     from .ledger import Ledger
 
+ODD = """
+SELECT EXISTS (SELECT 1 FROM twins) OR EXISTS (SELECT 1 FROM files INDEXED BY flawed WHERE flaw IS NOT NULL),
+EXISTS (SELECT 1 FROM edges INDEXED BY one_sided WHERE wild)
+"""
 FLAWED = "SELECT name, id, subject, flaw FROM files INDEXED BY flawed WHERE flaw IS NOT NULL"
 TWINS = "SELECT f.name, f.id FROM twins t CROSS JOIN files f ON f.id = t.id WHERE f.flaw IS NULL"
 ONE = """
@@ -52,6 +56,11 @@ class IndexView(FileView):
         super().__init__(ledger, settings, archive)
         self._reading, self._disk, self._board, self._sure = reading, disk, board, sure
         self._asked: dict[str, tuple[str, Task, Task] | None] = {}  # by id: file, the task there, the task as it stands
+        self._children: dict[str, list[Task]] = {}
+
+    def end(self) -> None:
+        """Answer no more questions but those that were asked before."""
+        self._reading.end()
 
     # One task
 
@@ -97,13 +106,15 @@ class IndexView(FileView):
     def _complete(self, task: Task) -> Task:
         """The task together with what its claim says, and with what only the files of its blockers say."""
         task = self.settled(task)
-        wild = [] if task.flaw or not self._has_wild else self.blockers(task)[len(dict.fromkeys(task.blocked_by)) :]
+        wild = [] if task.flaw or not self._has_odd[1] else self.blockers(task)[len(dict.fromkeys(task.blocked_by)) :]
         told = tuple(f"waits for {blocker}, which only the `blocks` of that task's file says" for blocker in wild)
         return task.replace(notices=(*task.notices, *told)) if told else task
 
     @cached_property
     def _odd(self) -> dict[str, tuple[str, Task]]:
         """Files that hold no task, and files that claim one id together: few, and nothing follows from them."""
+        if not self._has_odd[0]:
+            return {}
         found: dict[str, tuple[str, Task]] = {}
         names: dict[str, list[str]] = {}
         for name, task_id in sorted(self._reading.rows(TWINS)):
@@ -119,8 +130,9 @@ class IndexView(FileView):
         return next(iter(self._reading.rows(ONE, task_id)), None) is not None
 
     @cached_property
-    def _has_wild(self) -> bool:
-        return any(self._reading.rows("SELECT 1 FROM edges WHERE wild LIMIT 1"))
+    def _has_odd(self) -> tuple[bool, bool]:
+        """Whether there are odd files, and edges that only the blocker's own file tells: most boards have neither."""
+        return next(self._reading.rows(ODD))
 
     # Many tasks
 
@@ -144,13 +156,12 @@ class IndexView(FileView):
     def counts(self, after: Task | None = None) -> tuple[int, int]:
         """How many tasks are open, and how many there are; only the younger ones when one is given."""
         odd = sum(after is None or age(task) > age(after) for _, task in self._odd.values())
+        if after is None and not odd:
+            return next(self._reading.rows("SELECT open, files FROM about"))
         younger, values = (f" AND {YOUNGER}", _place_in_age(after)) if after else ("", ())
         [(unfinished,)] = self._reading.rows(f"SELECT count(*) FROM files WHERE open{younger}", *values)
-        if after is None and not self._odd:
-            [(total,)] = self._reading.rows("SELECT files FROM about")
-        else:
-            healthy = "flaw IS NULL AND id NOT IN (SELECT id FROM twins)"
-            [(total,)] = self._reading.rows(f"SELECT count(*) FROM files WHERE {healthy}{younger}", *values)
+        healthy = "flaw IS NULL AND id NOT IN (SELECT id FROM twins)"
+        [(total,)] = self._reading.rows(f"SELECT count(*) FROM files WHERE {healthy}{younger}", *values)
         return unfinished + odd, total + odd
 
     def by_age(self, after: Task | None = None, *, closed: bool = False) -> Iterator[Task]:
@@ -192,7 +203,7 @@ class IndexView(FileView):
 
     def blockers(self, task: Task) -> tuple[str, ...]:
         """The ids it waits for, known or not, without its children."""
-        if not self._has_wild:
+        if not self._has_odd[1]:
             return tuple(dict.fromkeys(task.blocked_by))
         wild = [i for (i,) in self._reading.rows("SELECT blocker FROM edges WHERE wild AND task = ?", task.id)]
         return tuple(dict.fromkeys([*task.blocked_by, *sorted(wild, key=natural)]))
@@ -204,7 +215,10 @@ class IndexView(FileView):
 
     def children(self, task_id: str) -> list[Task]:
         """The tasks whose parent this id is, oldest first."""
-        return sorted(self._each("SELECT id FROM files WHERE parent = ?", task_id), key=age)
+        if task_id not in self._children:  # asked again and again: it belongs to the state of a task
+            found = self._each("SELECT id FROM files WHERE parent = ?", task_id)
+            self._children[task_id] = sorted(found, key=age)
+        return self._children[task_id]
 
 
 def _place_in_age(task: Task) -> tuple[str, str, str]:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
-import re
 
 from ...core.errors import Unreadable
+from ...core.jsontext import loads
 from ...core.model import id_flaw
 from ...core.record import Record
 from .disk import MAX_BYTES, NotPlain, Unsettled, Write, require_seen, write_all
@@ -52,7 +51,7 @@ class Journal:
         self.path = os.path.join(self.local, "journal")
 
     def commit(self, writes: Sequence[Write], applied: Callable[[], object] = bool) -> list[str]:
-        """Write all of these files, or none. Returns what `recover` does. applied: is called when they are in place.
+        """Write all of these files, or none. Returns what `recover` does. applied: is called when all are in place.
 
         Raises FileExistsError, Changed and OSError, and then none is written; Unsettled, and then it is not known.
         """
@@ -114,6 +113,8 @@ class Journal:
             raise OSError(error.errno, error.strerror) from error
 
     def _place(self, entries: Sequence[Entry], serial: int) -> None:
+        import json  # imported late: most changes are of one file
+
         body = json.dumps([[entry.name, entry.new, entry.old] for entry in entries])  # ASCII, whatever a file is called
         header = {"v": VERSION, "serial": serial, "length": len(body), "sha256": _digest(body.encode())}
         journal = Write(self.path, f"{json.dumps(header)}\n{body}\n")
@@ -138,7 +139,7 @@ class Journal:
             return [], 0
         try:
             head, body, _ = data.split(b"\n", 2)
-            header = json.loads(head)
+            header = loads(head.decode())
             version, serial = header["v"], header["serial"]
             if type(version) is int and version > VERSION:
                 raise Unreadable(
@@ -147,7 +148,7 @@ class Journal:
             whole = version == VERSION and header["length"] == len(body) and header["sha256"] == _digest(body)
             if not whole or type(serial) is not int or serial <= self.serial:
                 return [], 0
-            entries = [Entry(*fields) for fields in json.loads(body)]
+            entries = [Entry(*fields) for fields in loads(body.decode())]
             return (entries, serial) if all(map(_is_sound, entries)) else ([], 0)
         except (ValueError, KeyError, TypeError, RecursionError):
             return [], 0
@@ -163,7 +164,8 @@ class Journal:
             else:
                 told.append(self._park(entry))
         write_all(self.disk, todo, self.local, durable=self.durable)
-        applied()
+        if not told:  # else not all that is there is ours
+            applied()
         last = Write(os.path.join(self.local, "serial"), f"{serial}\n")
         write_all(self.disk, [last], self.local, durable=self.durable)
         self.disk.unlink(self.path)
@@ -200,6 +202,8 @@ class Journal:
 
 def _is_sound(entry: Entry) -> bool:
     """Whether this is a file of a board and a text: a journal may come with a hostile repository."""
+    import re  # imported late: seldom is a change found unfinished
+
     texts = isinstance(entry.name, str) and isinstance(entry.new, str) and isinstance(entry.old, str | None)
     if not texts or not re.fullmatch(_NAME, entry.name) or not entry.new.encode():
         return False

@@ -60,14 +60,17 @@ class Ledger:
         """
         self.disk, self.path = disk, path
         self._monotonic, self._known = monotonic, known
+        self._claims: dict[str, Claim | None] = {}
         promised = {os.path.basename(name): text for name, text in pending.items() if "/" in name}
         self._read = {name.removesuffix(SUFFIX): _entry(text) for name, text in promised.items()}
 
     def get(self, task_id: str) -> Claim | None:
-        """The latest claim on a task, its lease judged now."""
-        entry = self._entry(task_id)
-        claim = claim_of(task_id, entry.get("claim"))
-        return claim and self._judged(claim, entry.get("lease"), entry.get("taken"))
+        """The latest claim on a task, its lease judged when this was first asked."""
+        if task_id not in self._claims:
+            entry = self._entry(task_id)
+            claim = claim_of(task_id, entry.get("claim"))
+            self._claims[task_id] = claim and self._judged(claim, entry.get("lease"), entry.get("taken"))
+        return self._claims[task_id]
 
     def known(self) -> set[str]:
         """The ids of all tasks that have an entry."""

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import time
+from _thread import allocate_lock, start_new_thread  # `threading` takes time to import
 
 from ...core.errors import Locked
 
@@ -20,6 +22,8 @@ MESSAGE = 240
 """How long the line about the holder is, in bytes."""
 DEADLINE = 10.0
 """Seconds to wait for another process before giving up."""
+PAUSE = 0.001
+"""Seconds between two tries where the system cannot wake who waits."""
 
 if sys.platform != "win32":
     import fcntl
@@ -33,6 +37,34 @@ if sys.platform != "win32":
 
     def _unlock(fd: int) -> None:
         fcntl.flock(fd, fcntl.LOCK_UN)
+
+    def _granted(fd: int, seconds: float) -> bool:
+        """Whether the lock became ours in time. The kernel wakes who waits as soon as it is free, one after the other.
+
+        It knows no deadline: a thread waits for us. One that waited in vain gives back what it gets later.
+        """
+        own, granted, decided = os.dup(fd), allocate_lock(), allocate_lock()
+        granted.acquire()
+
+        def wait() -> None:
+            fcntl.flock(own, fcntl.LOCK_EX)
+            if decided.acquire(blocking=False):
+                granted.release()
+            else:
+                _unlock(own)
+            os.close(own)
+
+        try:
+            start_new_thread(wait, ())
+        except RuntimeError:  # there may be no more of them
+            os.close(own)
+            return _polled(fd, seconds)
+        try:
+            return granted.acquire(timeout=seconds) or not decided.acquire(blocking=False)
+        except BaseException:  # an interrupt
+            if not decided.acquire(blocking=False):
+                _unlock(fd)
+            raise
 else:
     import msvcrt
 
@@ -47,6 +79,19 @@ else:
     def _unlock(fd: int) -> None:
         os.lseek(fd, 0, os.SEEK_SET)
         msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
+
+    def _granted(fd: int, seconds: float) -> bool:
+        return _polled(fd, seconds)
+
+
+def _polled(fd: int, seconds: float) -> bool:
+    """Whether the lock became ours in time, tried for again and again."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if _try(fd):
+            return True
+        time.sleep(PAUSE * (128 + os.urandom(1)[0]) / 256)  # jitter, so that waiters do not march in step
+    return False
 
 
 @contextlib.contextmanager
@@ -84,20 +129,25 @@ def is_locked(path: str) -> bool:
 
 def _myself() -> str:
     """For the message of somebody who waits in vain; nobody decides by it."""
+    who, command = _process(os.getpid())
+    return f"{who} since {time.strftime('%FT%TZ', time.gmtime())}: {command}"
+
+
+@functools.cache
+def _process(pid: int) -> tuple[str, str]:
     host = os.uname().nodename if hasattr(os, "uname") else "this host"
     # An address may hold a password, and this is read by whoever waits.
     words = " ".join(word.partition("://")[0] + "://…" if "://" in word else word for word in sys.argv)
-    command = "".join(c if c.isprintable() else " " for c in words[:80])
-    return f"pid {os.getpid()} on {host} since {time.strftime('%FT%TZ', time.gmtime())}: {command}"
+    return f"pid {pid} on {host}", "".join(c if c.isprintable() else " " for c in words[:80])
 
 
 def _acquire(path: str, until: float) -> int:
     try:
         # Whoever comes next waits alone at the lock and the others behind it: a process that lets go and comes back
-        # at once would else be first again and again, for it need not sleep.
-        turn = _wait(path + ".next", until, 0.01)
+        # at once would else be first again and again, for it need not wake up.
+        turn = _taken(path + ".next", until)
         try:
-            return _wait(path, until, 0.002)
+            return _taken(path, until)
         finally:
             _unlock(turn)
             os.close(turn)
@@ -109,25 +159,25 @@ def _acquire(path: str, until: float) -> int:
         ) from None
 
 
-def _wait(path: str, until: float, pause: float) -> int:
-    """The descriptor of a locked file, tried for less often from time to time, at last every `pause` seconds.
-
-    Raises TimeoutError.
-    """
-    nap = pause / 32
+def _taken(path: str, until: float) -> int:
+    """The descriptor of a locked file. Raises TimeoutError."""
     while True:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0), 0o644)
+        fd = _open(path)
         try:
-            if _try(fd) and _is_at(fd, path):
+            left = until - time.monotonic()
+            ours = _try(fd) or (left > 0 and _granted(fd, left))
+            if ours and _is_at(fd, path):
                 return fd
         except BaseException:
             os.close(fd)
             raise
         os.close(fd)
-        if time.monotonic() > until:
+        if not ours:
             raise TimeoutError
-        time.sleep(nap * (13 + os.urandom(1)[0]) / 268)  # jitter, so that waiters do not march in step
-        nap = min(2 * nap, pause)
+
+
+def _open(path: str) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0), 0o644)
 
 
 def _holder(path: str) -> str:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from json.decoder import scanstring  # type: ignore[attr-defined]
-
+from ...core.jsontext import SPACE, dumps, reader, scanner
 from ...core.record import Record
 
 TYPE_CHECKING = False
@@ -14,18 +10,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    Entry = tuple[str, str]
+
 MAX_DEPTH = 32
-_SPACE = re.compile(r"[ \t\r\n]*")
-_SURROGATE = "[\ud800-\udfff]"
+_BETWEEN = SPACE + ":,"
+_INFINITE = (float("inf"), float("-inf"))
+_scan = scanner()
 
 
 class Span(Record):
-    """Where one top-level key and its value stand in the text."""
+    """Where one top-level key and its value stand in the text, and the value."""
 
     key_start: int
     key_end: int
     start: int
     end: int
+    value: Any
 
 
 class NotStrict(ValueError):
@@ -38,18 +38,18 @@ class NotStrict(ValueError):
 
 def parse(text: str) -> dict[str, Any]:
     """The object in this text. Raises NotStrict: duplicate keys, NaN, deep nesting, anything that is not JSON."""
-    if not text.strip("\0 \r\n\t"):
-        raise NotStrict("the file is all zero bytes" if "\0" in text else "the file is empty")
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
-    except json.JSONDecodeError as error:
-        raise NotStrict(_conflict(text) or error.msg, error.lineno) from None
+        value = _read(text)
     except RecursionError:
         raise NotStrict(f"nested deeper than {MAX_DEPTH} levels") from None
     except NotStrict:
         raise
     except ValueError as error:
-        raise NotStrict(str(error).partition(";")[0]) from None
+        if not text.strip("\0" + SPACE):
+            raise NotStrict("the file is all zero bytes" if "\0" in text else "the file is empty") from None
+        line = getattr(error, "lineno", None)
+        flaw = _conflict(text) if line else None
+        raise NotStrict(flaw or str(getattr(error, "msg", error)).partition(";")[0], line) from None
     if not isinstance(value, dict):
         raise NotStrict(f"not a JSON object but a {type(value).__name__}")
     if text.count("{") + text.count("[") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
@@ -71,9 +71,12 @@ def _no_constant(name: str) -> None:
 
 def _finite(digits: str) -> float:
     # 1e999 is JSON, but what it is read as cannot be written back.
-    if (number := float(digits)) in (math.inf, -math.inf):
+    if (number := float(digits)) in _INFINITE:
         raise NotStrict(f"{digits} is too large a number")
     return number
+
+
+_read = reader(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
 
 
 def _conflict(text: str) -> str | None:
@@ -92,24 +95,22 @@ def _depth(value: Any) -> int:
 
 def spans(text: str) -> dict[str, Span]:
     """The place of every top-level key and value of an object that `parse` accepts."""
-    decoder = json.JSONDecoder()
     found: dict[str, Span] = {}
     at = _skip(text, text.index("{") + 1)
     while text[at] != "}":
-        key_start = at
-        key, key_end = scanstring(text, at + 1)
-        start = _skip(text, _skip(text, key_end) + 1)
-        _, end = decoder.raw_decode(text, start)
-        found[key] = Span(key_start, key_end, start, end)
+        key, key_end = _scan(text, at)
+        start = _skip(text, key_end)
+        value, end = _scan(text, start)
+        found[key] = Span(at, key_end, start, end, value)
         at = _skip(text, end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
     return found
 
 
 def _skip(text: str, at: int) -> int:
-    space = _SPACE.match(text, at)
-    return space.end() if space else at
+    """Where the next key or value begins, or the object ends."""
+    while text[at] in _BETWEEN:
+        at += 1
+    return at
 
 
 def patch(text: str, changes: Mapping[str, Any], removed: Iterable[str], order: list[str]) -> str:
@@ -119,19 +120,46 @@ def patch(text: str, changes: Mapping[str, Any], removed: Iterable[str], order: 
     a line of its own after the nearest of its predecessors in this order. Layout follows that of the text. Adding a key
     and removing it again gives the text back.
     """
-    current = parse(text)
+    here = spans(text)
+    layout = _Layout(text, here)
+    head, entries, tail = _parts(text, here, layout)
     for key, value in changes.items():
-        here = spans(text)
         if key not in here:
-            text = _insert(text, here, key, value, order)
-        elif json.dumps(current[key]) != json.dumps(value):
-            span = here[key]
-            text = text[: span.start] + _replacement(text, here, span, value) + text[span.end :]
+            entries = _insert(entries, key, (layout.comma, encode(key) + layout.colon + _encoded(value, layout)), order)
+        elif not _same((span := here[key]).value, value):
+            new = _replacement(text[span.start : span.end], layout, value)
+            entries[key] = (entries[key][0], text[span.key_start : span.start] + new)
     for key in removed:
-        here = spans(text)
-        if key in here:
-            text = _remove(text, here, key)
-    return text
+        entries.pop(key, None)
+    first, *others = entries.values() or [("", "")]
+    return "".join([head, first[1], *map("".join, others), tail])
+
+
+def _parts(text: str, here: dict[str, Span], layout: _Layout) -> tuple[str, dict[str, Entry], str]:
+    """What stands before the first key, per key what separates it from the one before and its own text, and the rest.
+
+    The first has what would separate it, should another come before it.
+    """
+    entries: dict[str, Entry] = {}
+    head = end = next((span.key_start for span in here.values()), text.index("{") + 1)
+    for key, span in here.items():
+        entries[key] = (text[end : span.key_start] or layout.comma, text[span.key_start : span.end])
+        end = span.end
+    return text[:head], entries, text[end:]
+
+
+def _insert(entries: dict[str, Entry], key: str, entry: Entry, order: list[str]) -> dict[str, Entry]:
+    """With an entry after the nearest of its predecessors in this order, else before all."""
+    before = order[: order.index(key)] if key in order else list(entries)
+    predecessor = next((name for name in reversed(before) if name in entries), None)
+    items = list(entries.items())
+    items.insert(0 if predecessor is None else list(entries).index(predecessor) + 1, (key, entry))
+    return dict(items)
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Whether two values are equal as JSON: 1, 1.0 and true are three."""
+    return bool(left == right) and dumps(left) == dumps(right)
 
 
 class _Layout:
@@ -144,48 +172,21 @@ class _Layout:
         before = (text[: span.key_start].rpartition("\n") for span in here.values())
         # None: all on one line.
         self.indent = next((line for _, newline, line in before if newline and not line.strip()), None)
+        self.comma = ", " if self.indent is None else f",{self.newline}{self.indent}"
 
 
 def encode(value: Any, indent: str | None = None) -> str:
     """JSON with Unicode unescaped, but for lone surrogates, which UTF-8 cannot write."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
-    if text.isascii():
-        return text
-    return re.sub(_SURROGATE, lambda match: f"\\u{ord(match[0]):04x}", text)
+    return dumps(value, indent).encode("utf-8", "backslashreplace").decode()
 
 
 def _encoded(value: Any, layout: _Layout) -> str:
-    if layout.indent is None:
+    if layout.indent is None or not isinstance(value, (dict, list)):
         return encode(value)
     return (layout.newline + layout.indent).join(encode(value, layout.indent or "  ").split("\n"))
 
 
-def _replacement(text: str, here: dict[str, Span], span: Span, value: Any) -> str:
+def _replacement(old: str, layout: _Layout, value: Any) -> str:
     """The text of a new value; a list that somebody wrote on one line stays on one."""
-    old = text[span.start : span.end]
     on_one_line = old[0] in "[{" and "\n" not in old and old[1:-1].strip()
-    return encode(value) if on_one_line else _encoded(value, _Layout(text, here))
-
-
-def _insert(text: str, here: dict[str, Span], key: str, value: Any, order: list[str]) -> str:
-    layout = _Layout(text, here)
-    entry = encode(key) + layout.colon + _encoded(value, layout)
-    gap = " " if layout.indent is None else layout.newline + layout.indent
-    before = order[: order.index(key)] if key in order else list(here)
-    predecessor = next((name for name in reversed(before) if name in here), None)
-    if predecessor is not None:
-        at = here[predecessor].end
-        return text[:at] + "," + gap + entry + text[at:]
-    first = next(iter(here.values()), None)
-    at = first.key_start if first else text.index("{") + 1
-    return text[:at] + entry + ("," + gap if first else "") + text[at:]
-
-
-def _remove(text: str, here: dict[str, Span], key: str) -> str:
-    """Without the key and what separates it from the one before it, or, for the first key, from the one after it."""
-    names = list(here)
-    at, span = names.index(key), here[key]
-    if at:
-        return text[: here[names[at - 1]].end] + text[span.end :]
-    end = here[names[1]].key_start if len(names) > 1 else span.end
-    return text[: span.key_start] + text[end:]
+    return encode(value) if on_one_line else _encoded(value, layout)

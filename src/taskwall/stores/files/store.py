@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import math
 import os
 import time
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,12 +13,11 @@ from ...core.view import Overlay
 from ..base import Txn, Watch, require_here
 from .archive import Archive
 from .disk import DISK, Changed, Sure, Unsettled, Write, write_all
-from .folder import Folder, promised
+from .folder import SUFFIX, Folder, promised
 from .index import Index
 from .indexed import IndexView
 from .journal import Journal
 from .ledger import Ledger
-from .lock import is_locked, lock
 from .moved import Moved
 from .patch import encode
 from .tables import Beside
@@ -27,7 +25,8 @@ from .view import FileView, Scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from ...core.view import View
@@ -70,7 +69,7 @@ class FileStore:
         self._durable = self.settings.durability == "full"
         self._journal = Journal(disk, path, durable=self._durable)
         self._index_from = index_from
-        self._looked = -math.inf
+        self._looked = float("-inf")
         self._moved = Moved(path, disk)
         self.bound_for = ""  # a move there that was broken off may be made again
         self._index = Index(disk, path, Beside(lambda: self._ledger(disk, {}), disk, path))
@@ -84,7 +83,7 @@ class FileStore:
                 # What was committed or applied while we looked, we may have seen half of.
                 if self._journal.mark == before:
                     return view
-            with lock(self._in_local("lock")):  # so busy a board that there is no moment between two changes
+            with self._lock():  # so busy a board that there is no moment between two changes
                 return self._view(self._disk, None)
         except OSError as error:
             raise Unreadable(
@@ -101,7 +100,7 @@ class FileStore:
                 self._settle_in()
                 if time.monotonic() - self._looked > JUST_NOW:
                     self._reading()  # what others changed is looked at before anybody has to wait for us
-                still_locked = stack.enter_context(lock(self._in_local("lock")))
+                still_locked = stack.enter_context(self._lock())
                 moved = self._moved()  # perhaps just now
                 require_here(moved if moved != self.bound_for else "")
                 self.notices += self._journal.recover()
@@ -119,7 +118,9 @@ class FileStore:
             from .writing import Writing  # imported late: most commands only read
 
             try:
-                self._commit(Writing(self._disk, self.path, view, txn), txn)
+                writing = Writing(self._disk, self.path, view, txn)
+                view.end()
+                self._commit(writing, txn)
             except FileExistsError as error:
                 taken = error.filename2 or error.filename or error.args[0]
                 raise Invalid(f"{taken} exists already", next="choose another id") from None
@@ -158,7 +159,7 @@ class FileStore:
                 gone = [i for i, name in names.items() if archive.take(name, view.in_file(i)[1])]
                 if gone and self._durable:
                     archive.settle()
-                self._index.carry([names[i] for i in gone], (), before)
+                self._index.carry(dict.fromkeys(names[i] for i in gone), {}, before)
                 write_all(self._disk, [Write(self._in_local("archived"), "\n")], self._local, durable=False)
             except OSError as error:
                 raise self._unwritable(error) from None
@@ -198,7 +199,7 @@ class FileStore:
         if self._index_from is None or not (self._index.exists or self._is_large(self._index_from)):
             return None
         self._looked = time.monotonic()
-        return self._index.read(whole=whole, held=held, locked=lambda: is_locked(self._in_local("lock")))
+        return self._index.read(whole=whole, held=held, locked=self._is_locked)
 
     def _is_large(self, files: int) -> bool:
         # Only where a verb has written before: until then, nothing keeps an index out of git.
@@ -208,19 +209,30 @@ class FileStore:
         known = reading.entry if reading else None
         return Ledger(disk, self._in_local("claims"), self._monotonic, pending, known)
 
+    def _lock(self) -> AbstractContextManager[Callable[[], bool]]:
+        from .lock import lock  # imported late: who reads needs none
+
+        return lock(self._in_local("lock"))
+
+    def _is_locked(self) -> bool:
+        from .lock import is_locked
+
+        return is_locked(self._in_local("lock"))
+
     def _in_local(self, name: str) -> str:
         return os.path.join(self._local, name)
 
     def _settle_in(self) -> None:
         """Once a board: its folders reach the disk, then `.gitignore` says that they have."""
         for folder in (self._local, self._in_local("claims")):
-            self._disk.make_folder(folder)
             if not self._disk.is_folder(folder):
-                raise OSError(errno.ENOTDIR, f"{folder} is not a folder of its own")
+                self._disk.make_folder(folder)
+                if not self._disk.is_folder(folder):
+                    raise OSError(errno.ENOTDIR, f"{folder} is not a folder of its own")
         ignore = self._in_local(".gitignore")
         if self._is_settled(ignore):
             return
-        with lock(self._in_local("lock")):
+        with self._lock():
             if self._is_settled(ignore):
                 return
             if self._durable:
@@ -243,10 +255,10 @@ class FileStore:
         """
         leased = any(claim.open and claim.ttl is not None for claim in txn.claimed.values())
         before = self._index.stamps
-        names = [os.path.basename(write.path) for write in writing.tasks]
 
         def carry() -> None:
-            self._index.carry(names, txn.claimed, before)
+            entries = {name.removesuffix(SUFFIX): text for name, text in _texts(writing.entries).items()}
+            self._index.carry(_texts(writing.tasks), entries, before)
 
         if len(writing.tasks) > 1 or (writing.tasks and leased):
             # Readers go by the index as soon as there is no journal to read through.
@@ -286,6 +298,11 @@ class FileStore:
             if full
             else f"allow this process to write in {self.path}",
         )
+
+
+def _texts(writes: Iterable[Write]) -> dict[str, str]:
+    """What was written, by the names of the files."""
+    return {os.path.basename(write.path): write.text for write in writes}
 
 
 def _told(error: OSError) -> str:

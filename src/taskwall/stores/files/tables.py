@@ -10,13 +10,13 @@ from itertools import islice
 
 from ...core.claims import settle
 from ...core.graph import longest_chains, natural
-from ...core.model import COMPLETED, IN_PROGRESS, LIVE
+from ...core.model import CLOSED, COMPLETED, IN_PROGRESS, LIVE
 from .archive import Archive
 from .folder import task_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from sqlite3 import Connection
     from typing import Any
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 TABLES = """
-CREATE TABLE about (version, boot, tasks, claims, settled, looked, cost, files, changes, unranked);
+CREATE TABLE about (version, boot, tasks, claims, settled, looked, cost, files, open, changes, unranked, rings);
 CREATE TABLE files (
   name BLOB PRIMARY KEY, settled, mtime, ctime, size, ino, id, flaw, open, done, held, waits, priority, rank, created,
   natural, subject, key, parent, text
 );
-CREATE TABLE claims (id PRIMARY KEY, entry);
+CREATE TABLE claims (id PRIMARY KEY, entry) WITHOUT ROWID;
 CREATE TABLE edges (task, blocker, wild);
 CREATE TABLE archived (id PRIMARY KEY);
 CREATE TABLE twins (id PRIMARY KEY);
@@ -52,6 +52,16 @@ CREATE INDEX by_task ON edges (task);
 CREATE INDEX one_sided ON edges (task) WHERE wild;
 """
 INSERT = f"INSERT INTO files VALUES ({', '.join('?' * 20)})"
+PLACE = """
+SELECT id, flaw, open, done, created, key, parent, EXISTS (SELECT 1 FROM twins t WHERE t.id = f.id) OR
+EXISTS (SELECT 1 FROM edges WHERE blocker = f.id AND wild) FROM files f WHERE name = ?
+"""
+"""What other rows and edges follow from and what does not change, and whether there is anything odd about a task."""
+UPDATE = """
+UPDATE files SET settled = ?, mtime = ?, ctime = ?, size = ?, ino = ?, held = ?, priority = ?, subject = ?, text = ?
+WHERE name = ?
+"""
+OPEN = "SELECT name, text, held FROM files WHERE open AND id = ?"
 DOUBLED = "SELECT id FROM files WHERE flaw IS NULL GROUP BY id HAVING count(*) > 1"
 UNKNOWN = """
 SELECT DISTINCT blocker FROM edges
@@ -67,15 +77,25 @@ WHERE open
 """
 """Tells only where to look first: what a task waits for, `core.state` decides when it is asked about."""
 
-UPSTREAM = """
-SELECT id, rank FROM files WHERE open AND id IN (SELECT blocker FROM edges WHERE task = ?)
-UNION SELECT id, rank FROM files WHERE open AND parent = ?
+UPSTREAM = "SELECT blocker FROM edges WHERE task = ? UNION SELECT id FROM files WHERE parent = ?"
+RANKS = """
+SELECT rank, (
+  SELECT coalesce(max(w.rank) + 1, 0) FROM files w
+  WHERE w.open AND w.id IN (SELECT task FROM edges WHERE blocker = f.id UNION ALL SELECT f.parent)
+) FROM files f WHERE open AND id = ?
 """
-PARENT = "SELECT p.rank FROM files c JOIN files p ON p.id = c.parent WHERE c.id = ? AND p.open"
+"""What the rank of a task is said to be, and what it is if those of the tasks behind it are right."""
+LINKS = """
+SELECT b.rowid, t.rowid FROM files t JOIN edges e ON e.task = t.id JOIN files b ON b.id = e.blocker
+WHERE t.open AND b.open
+UNION ALL SELECT c.rowid, p.rowid FROM files c JOIN files p ON p.id = c.parent WHERE c.open AND p.open
+"""
+ROOMY, USUAL = -64_000, -2_000
+"""Kilobytes of an index that SQLite keeps in memory: while it is made, and after."""
 SOME = 1000
 """How many files are in memory at once when all are taken in."""
-MOST_RAISED = 200
-"""How many ranks are mended one by one before all are counted anew."""
+MOST_MENDED = 500
+"""How many ranks are looked at one by one before all are counted anew."""
 
 
 class Beside:
@@ -92,9 +112,10 @@ class Beside:
         """The text of the ledger's entry for a task."""
         return self._ledger().text(task_id)
 
-    def is_held(self, task: Task) -> bool:
-        """Whether a task is in progress, whatever became of the lease."""
+    def is_held(self, task: Task, entry: str | None) -> bool:
+        """Whether a task with this entry is in progress, whatever became of the lease."""
         ledger = self._ledger()
+        ledger.prime(task.id, entry)
         claim = ledger.get(task.id)
         return settle(task, claim and claim.replace(lease=LIVE), ledger.ended(task.id)).status == IN_PROGRESS
 
@@ -113,6 +134,7 @@ def run(connection: Connection, script: str) -> None:
 def fill(connection: Connection, found: Iterable[Pair], beside: Beside) -> None:
     """Take all files of a folder into empty tables."""
     pairs, count = iter(found), 0
+    connection.execute(f"PRAGMA cache_size = {ROOMY}")
     while some := list(islice(pairs, SOME)):
         count += len(some)
         _insert(connection, some)
@@ -121,7 +143,9 @@ def fill(connection: Connection, found: Iterable[Pair], beside: Beside) -> None:
     _set_twins_apart(connection, connection.execute(DOUBLED).fetchall())
     _look_into_archive(connection, (i for (i,) in connection.execute(UNKNOWN).fetchall()), beside)
     connection.execute(SET_WAITS)
-    connection.execute("UPDATE about SET unranked = 1, files = ?", (count,))
+    counted = "UPDATE about SET unranked = 1, files = ?, open = (SELECT count(*) FROM files WHERE open)"
+    connection.execute(counted, (count,))
+    connection.execute(f"PRAGMA cache_size = {USUAL}")
 
 
 def _insert(connection: Connection, found: Sequence[Pair]) -> None:
@@ -130,83 +154,108 @@ def _insert(connection: Connection, found: Sequence[Pair]) -> None:
 
 
 def take_in(
-    connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], beside: Beside, *, ours: bool
+    connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], beside: Beside, entries: Mapping[str, str]
 ) -> None:
-    """Bring the tables up to these files, which are new or changed, or gone. ours: a verb of ours wrote them."""
+    """Bring the tables up to these files, which are new or changed, or gone, and to these entries of the ledger."""
+    moved = [pair for pair in found if not _update(connection, *pair)]
+    if moved or gone:
+        _move(connection, moved, gone, beside)
+    take_in_claims(connection, {each.task.id for _, each in found} | entries.keys(), beside, entries)
+
+
+def _update(connection: Connection, name: bytes, found: Found) -> bool:
+    """Take in a file whose task is where it was: nothing but its own row changes. False when it is not."""
+    row, task = _row(name, found), found.task
+    old = connection.execute(PLACE, (name,)).fetchone()
+    if old is None or old != (*row[6:10], row[14], *row[17:19], 0) or task.flaw or task.blocks:
+        return False
+    edges = connection.execute("SELECT blocker FROM edges WHERE task = ? AND NOT wild", (task.id,))
+    if {i for (i,) in edges} != set(task.blocked_by):
+        return False
+    connection.execute(UPDATE, (*row[1:6], row[10], row[12], row[16], row[19], name))
+    return True
+
+
+def _move(connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], beside: Beside) -> None:
+    """Take in tasks that come or go, that wait for something else, or that end or begin to keep others waiting."""
     names = [*gone, *(name for name, _ in found)]
-    query = "SELECT id, open, parent, rank FROM files WHERE name = ?"
+    query = "SELECT id, rank FROM files WHERE name = ?"
     old = {name: row for name in names if (row := connection.execute(query, (name,)).fetchone())}
     touched = {row[0] for row in old.values()} | {each.task.id for _, each in found}
-    keeps = ours and not gone and all(_keeps_ranks(connection, old.get(name), e.task) for name, e in found)
-    near = _around(connection, touched)
+    near, upstream = _around(connection, touched), _upstream(connection, touched)
+    were_open = _count_open(connection, touched)
     connection.executemany("DELETE FROM files WHERE name = ?", ((name,) for name in old))
-    connection.execute("UPDATE about SET files = files + ?", (len(found) - len(old),))
     connection.executemany("DELETE FROM edges WHERE task = ? AND NOT wild", ((row[0],) for row in old.values()))
     connection.executemany("DELETE FROM edges WHERE blocker = ? AND wild", ((row[0],) for row in old.values()))
     _insert(connection, found)
-    connection.executemany("UPDATE files SET rank = ? WHERE name = ?", ((row[3], name) for name, row in old.items()))
+    connection.executemany("UPDATE files SET rank = ? WHERE name = ?", ((row[1], name) for name, row in old.items()))
     connection.executemany("DELETE FROM twins WHERE id = ?", ((i,) for i in touched))
     doubled = DOUBLED.replace("GROUP", "AND id = ? GROUP")
     _set_twins_apart(connection, [row for i in touched for row in connection.execute(doubled, (i,)).fetchall()])
+    more = (len(found) - len(old), _count_open(connection, touched) - were_open)
+    connection.execute("UPDATE about SET files = files + ?, open = open + ?", more)
     named = touched | {blocker for _, each in found for blocker in each.task.blocked_by}
     connection.executemany("DELETE FROM archived WHERE id = ?", ((i,) for i in named))
     _look_into_archive(connection, (i for i in named if not _has(connection, i)), beside)
-    take_in_claims(connection, touched, beside)
     near |= _around(connection, touched)
     connection.executemany(f"{SET_WAITS} AND id = ?", ((i,) for i in near))
-    new = [each.task.id for name, each in found if name not in old]
-    if not keeps or not _raise_ranks(connection, new):
+    last_first = dict.fromkeys(each.task.id for _, each in reversed(found))  # those behind before those ahead
+    doubtful = [*last_first, *(upstream | _upstream(connection, touched) | touched) - last_first.keys()]
+    if connection.execute("SELECT rings FROM about").fetchone()[0] or not _mend_ranks(connection, doubtful):
         connection.execute("UPDATE about SET unranked = 1")
 
 
-def take_in_claims(connection: Connection, ids: Iterable[str] | None, beside: Beside) -> None:
-    """Bring what is known of claims on open tasks up to the ledger; of all of them when no ids are given."""
+def _count_open(connection: Connection, ids: Iterable[str]) -> int:
+    return sum(connection.execute("SELECT count(*) FROM files WHERE open AND id = ?", (i,)).fetchone()[0] for i in ids)
+
+
+def take_in_claims(
+    connection: Connection, ids: Iterable[str] | None, beside: Beside, entries: Mapping[str, str] | None = None
+) -> None:
+    """Bring what is known of claims on open tasks up to the ledger; of all of them when no ids are given.
+
+    entries: the texts of some, which need not be read.
+    """
     if ids is None:
         claimed = beside.claimed() | {i for (i,) in connection.execute("SELECT id FROM claims")}
         ids = [i for (i,) in connection.execute("SELECT id FROM files WHERE open") if i in claimed]
     for task_id in ids:
-        old = connection.execute("DELETE FROM claims WHERE id = ?", (task_id,)).rowcount
-        row = connection.execute("SELECT name, text FROM files WHERE open AND id = ?", (task_id,)).fetchone()
-        entry = beside.entry(task_id) if row else None
+        row = connection.execute(OPEN, (task_id,)).fetchone()
+        entry = ((entries or {}).get(task_id) or beside.entry(task_id)) if row else None
         if entry:
-            connection.execute("INSERT INTO claims VALUES (?, ?)", (task_id, entry))
-        if entry or (old and row):
-            held = beside.is_held(task_of(str(row[0]), row[1]))
+            connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (task_id, entry))
+        elif connection.execute("DELETE FROM claims WHERE id = ?", (task_id,)).rowcount == 0 or not row:
+            continue
+        if (held := beside.is_held(task_of(str(row[0]), row[1]), entry)) != row[2]:
             connection.execute("UPDATE files SET held = ? WHERE open AND id = ?", (held, task_id))
 
 
 def _row(name: bytes, found: Found) -> tuple[Any, ...]:
     task = found.task
-    held = task.status == IN_PROGRESS and not task.flaw
-    is_open = not task.closed and not task.flaw
-    return (
-        *(name, int(found.settled), *found.seen, task.id, task.flaw, is_open, task.status == COMPLETED, held, 0),
-        *(
-            task.priority,
-            0,
-            task.created_at or "",
-            sortable(task.id),
-            *map(_plain, (task.subject, task.key, task.parent)),
-        ),
-        found.text,
-    )
+    healthy, closed = not task.flaw, task.status in CLOSED
+    held = healthy and task.status == IN_PROGRESS
+    state = (task.flaw, healthy and not closed, task.status == COMPLETED, held, 0, task.priority, 0)
+    told = (task.created_at or "", sortable(task.id), _plain(task.subject), _plain(task.key), _plain(task.parent))
+    return (name, found.settled, *found.seen, task.id, *state, *told, found.text)
 
 
 def _plain(text: str | None) -> str | None:
     """Text that SQLite takes: JSON may hold halves of characters."""
-    return text and text.encode("utf-8", "replace").decode()
+    return text if not text or text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _edges(task: Task) -> Iterator[tuple[str, str, bool]]:
-    if not task.flaw:
-        yield from ((task.id, blocker, False) for blocker in map(_plain, dict.fromkeys(task.blocked_by)) if blocker)
-        yield from ((blocked, task.id, True) for blocked in map(_plain, dict.fromkeys(task.blocks)) if blocked)
+def _edges(task: Task) -> list[tuple[str, str, bool]]:
+    if task.flaw or not (task.blocked_by or task.blocks):
+        return []
+    edges = [(task.id, _plain(blocker) or "", False) for blocker in dict.fromkeys(task.blocked_by)]
+    edges += [(_plain(blocked) or "", task.id, True) for blocked in dict.fromkeys(task.blocks)]
+    return [edge for edge in edges if edge[0] and edge[1]]
 
 
 def sortable(task_id: str) -> str:
     """Text that sorts like `natural` does."""
-    parts = natural(task_id)
-    return "".join(f"{len(str(p)):02d}{p}" if isinstance(p, int) else f"{p}\0" for p in parts)
+    parts = (f"\0{len(str(p)):02d}{p}" if n % 2 else str(p) for n, p in enumerate(natural(task_id)))
+    return "".join(parts) + "\0"
 
 
 def _around(connection: Connection, touched: Iterable[str]) -> set[str]:
@@ -238,36 +287,21 @@ def _look_into_archive(connection: Connection, names: Iterable[str], beside: Bes
 # Ranks
 
 
-def _keeps_ranks(connection: Connection, old: tuple[Any, ...] | None, task: Task) -> bool:
-    """Whether no other task's rank can have fallen: what is completed had no open blocker behind which it counted."""
-    if task.flaw or task.blocks:
-        return False
-    if old is None:
-        query = "SELECT EXISTS (SELECT 1 FROM edges WHERE blocker = ?) OR EXISTS (SELECT 1 FROM files WHERE parent = ?)"
-        return not connection.execute(query, (task.id, task.id)).fetchone()[0]
-    edges = {i for (i,) in connection.execute("SELECT blocker FROM edges WHERE task = ? AND NOT wild", (task.id,))}
-    ended_well = bool(old[1]) and task.status == COMPLETED
-    return (
-        old[0] == task.id
-        and (bool(old[1]) != task.closed or ended_well)
-        and old[2] == task.parent
-        and (edges == set(task.blocked_by))
-    )
+def _upstream(connection: Connection, ids: Iterable[str]) -> set[str]:
+    """What these tasks wait for: the tasks whose ranks follow from theirs."""
+    return {i for task_id in ids for (i,) in connection.execute(UPSTREAM, (task_id, task_id))}
 
 
-def _raise_ranks(connection: Connection, new: Iterable[str]) -> bool:
-    """Lengthen the chains that new tasks are part of. False when so much is to do that all is better counted anew."""
-    todo = []
-    for task_id in new:
-        connection.execute(f"UPDATE files SET rank = coalesce(({PARENT}) + 1, 0) WHERE id = ?", (task_id, task_id))
-        todo.append((task_id, connection.execute("SELECT rank FROM files WHERE id = ?", (task_id,)).fetchone()[0]))
-    for task_id, rank in todo:
-        for upstream, known in connection.execute(UPSTREAM, (task_id, task_id)).fetchall():
-            if known <= rank:
-                connection.execute("UPDATE files SET rank = ? WHERE id = ?", (rank + 1, upstream))
-                todo.append((upstream, rank + 1))
-        if len(todo) > MOST_RAISED:
+def _mend_ranks(connection: Connection, doubtful: Iterable[str]) -> bool:
+    """Set these ranks right, and those that follow from them. False when that is too much, or when it has no end."""
+    todo = list(doubtful)
+    for task_id in todo:
+        if len(todo) > MOST_MENDED:
             return False
+        row = connection.execute(RANKS, (task_id,)).fetchone()
+        if row and row[0] != row[1]:
+            connection.execute("UPDATE files SET rank = ? WHERE open AND id = ?", (row[1], task_id))
+            todo += _upstream(connection, [task_id])
     return True
 
 
@@ -275,13 +309,13 @@ def count_ranks(connection: Connection) -> None:
     """Count all ranks of open tasks anew when some may be wrong."""
     if not connection.execute("SELECT unranked FROM about").fetchone()[0]:
         return
-    ranks = dict(connection.execute("SELECT id, rank FROM files WHERE open").fetchall())
-    behind: dict[str, dict[str, None]] = {task_id: {} for task_id in ranks}
-    links = "SELECT blocker, task FROM edges UNION ALL SELECT id, parent FROM files WHERE open AND parent IS NOT NULL"
-    for earlier, later in connection.execute(links):
-        if earlier in ranks and later in ranks:
-            behind[earlier][later] = None
-    counted = longest_chains({task_id: list(after) for task_id, after in behind.items()})
-    changed = [(rank, task_id) for task_id, rank in counted.items() if ranks[task_id] != rank]
-    connection.executemany("UPDATE files SET rank = ? WHERE id = ?", changed)
-    connection.execute("UPDATE about SET unranked = 0")
+    ranks = dict(connection.execute("SELECT rowid, rank FROM files WHERE open").fetchall())
+    behind: dict[int, list[int]] = {task: [] for task in ranks}
+    for earlier, later in connection.execute(LINKS):
+        behind[earlier].append(later)
+    counted = longest_chains(behind)
+    changed = [(rank, task) for task, rank in counted.items() if ranks[task] != rank]
+    connection.executemany("UPDATE files SET rank = ? WHERE rowid = ?", changed)
+    # Around a ring, and nowhere else, a rank does not follow from those behind it.
+    rings = any(counted[task] <= counted[after] for task, afters in behind.items() for after in afters)
+    connection.execute("UPDATE about SET unranked = 0, rings = ?", (rings,))

@@ -27,6 +27,9 @@ class FileView(View):
         """The path of a task's file, relative to the board, and the task as the file alone tells it."""
         raise NotImplementedError
 
+    def end(self) -> None:
+        """Answer no more questions but those that were asked before."""
+
     def name_of(self, task_id: str) -> str:
         """The path of a task's file, relative to the board; where it would be made when there is none."""
         try:

@@ -8,10 +8,10 @@ from ...core.errors import Invalid, Unreadable, Unwritable
 from ...core.model import IN_PROGRESS, stored
 from .archive import ARCHIVE
 from .changes import Kept, differences, free_form, key_order
-from .dialects import NotATask, read
+from .dialects import NotATask
 from .disk import MAX_BYTES, NotPlain, Write, read_text
-from .folder import SUFFIX
-from .patch import NotStrict, encode, parse, patch
+from .folder import SUFFIX, object_of
+from .patch import NotStrict, encode, patch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ class Writing:
         """The text, object and task of a file, which is still the one that was seen when the transaction began."""
         try:
             text, seen = read_text(path, self._disk)
-            raw = parse(text)
-            found = read(raw)
+            raw, found = object_of(text)
         except (OSError, NotPlain, NotStrict, NotATask) as flaw:
             raise Unreadable(
                 f"{path} was changed by another program just now: {flaw}; nothing was written", task=known.id
