@@ -15,7 +15,8 @@ from postgres import COUNT, at_length, database_url, drift, open_postgres
 from wire import AFTER, BEFORE, CUTS, MEANWHILE, Wire
 
 from taskwall import registry, verbs  # noqa: F401 - importing verbs registers them
-from taskwall.core.errors import NothingActionable, Refused, Unwritable
+from taskwall.core.errors import Refused, Unwritable
+from taskwall.core.refusals import NothingActionable
 from taskwall.core.model import Settings
 from taskwall.core.rules import Draft, Edit
 from taskwall.stores.base import Outdated

@@ -14,7 +14,8 @@ from test_contended import TASKS, contend, faults
 from test_linearizable import TASKS as FEW
 from test_linearizable import violations
 
-from taskwall.core.errors import Cycle, Refused
+from taskwall.core.errors import Refused
+from taskwall.core.refusals import Cycle
 from taskwall.core.rules import Draft, Edit
 from taskwall.core.state import find_cycle
 from taskwall.stores.postgres.database import Session
