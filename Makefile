@@ -23,7 +23,7 @@ test-fast: $(READY)
 	$(PY) -m pytest -n auto -m "not slow"
 
 prove: $(READY)
-	$(PY) -m pytest tests/proof -rs
+	TASKWALL_LONG=1 $(PY) -m pytest tests/proof tests/test_postgres_machine.py -rs
 
 # The official MCP client and the MCP inspector (npm) against our server; outside CI, for both are large.
 conformance: $(READY)

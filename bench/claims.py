@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+from fleet import TAKERS
+
 
 def claimer(place, name):
     from taskwall.board import Board
@@ -80,6 +82,7 @@ KINDS = {
     "raw full": lambda place, name: replacer(place, name, durable=True),
     "raw fast": lambda place, name: replacer(place, name, durable=False),
     **{kind: lambda place, _, kind=kind: queue_at(kind, place)[1] for kind in QUEUES},
+    **TAKERS,
 }
 
 
@@ -97,7 +100,7 @@ def work(kind, place, name, seconds):
 # The crowd
 
 
-def per_second(kind: str, place: Path, crowd: int, seconds: float, python: str = sys.executable) -> float:
+def per_second(kind: str, place: Path | str, crowd: int, seconds: float, python: str = sys.executable) -> float:
     """What so many processes get in a second. Raises when two got the same."""
     command = [python, __file__, "work", kind, str(place)]
     running = [

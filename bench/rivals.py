@@ -222,7 +222,7 @@ def python_with(*packages: str) -> tuple[str, list[str]]:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     missing = [
         name for name in packages
-        if subprocess.run([python, "-c", f"import {name}"], capture_output=True).returncode
+        if subprocess.run([python, "-c", f"import {name.partition('[')[0]}"], capture_output=True).returncode
         and subprocess.run([python, "-m", "pip", "install", "-q", name], capture_output=True, timeout=120).returncode
     ]  # fmt: skip
     return str(python), missing

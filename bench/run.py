@@ -17,6 +17,7 @@ from pathlib import Path
 
 import boards
 import claims
+import fleet
 import rivals
 from timing import Clock, peak_megabytes, rounds
 
@@ -42,7 +43,8 @@ class Bench:
         self.skipped: dict[str, str] = {}
 
     def run(self) -> None:
-        for part in (self.commands, self.against_rivals, self.crowds, self.inside, self.read_by_agents, self.server):
+        many = (self.crowds, self.on_one_server)
+        for part in (self.commands, self.against_rivals, *many, self.inside, self.read_by_agents, self.server):
             began = time.monotonic()
             part()
             print(f"# {part.__name__}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
@@ -178,6 +180,32 @@ class Bench:
             yield f"raw {durability}", f"raw {durability}", boards.fresh(boards.CACHE / "work" / "raw")
         for kind in queues:
             yield kind, kind, claims.full_queue(kind, 10 * tasks, python)
+
+    def on_one_server(self) -> None:
+        """Many clients of one PostgreSQL."""
+        try:
+            database = fleet.new_server()
+        except fleet.Absent as why:
+            self.skipped["claims in PostgreSQL"] = str(why)
+            return
+        python, missing = rivals.python_with(*fleet.RIVALS, "psycopg[binary]", "psycopg_pool")
+        self.skipped |= {name: "pip cannot install it here" for name in missing}
+        seconds, tasks = (1.0, 2_000) if self.quick else (4.0, 10_000)
+        kinds = [kind for kind in fleet.TAKERS if kind not in missing]
+        found: dict[str, list[float]] = {kind: [] for kind in kinds}
+        for crowd in fleet.CROWDS:
+            for kind in kinds:
+                runner = python if kind in fleet.RIVALS else sys.executable
+                url = fleet.place(database, kind, crowd, tasks, runner)
+                found[kind].append(claims.per_second(kind, url, crowd, seconds, runner))
+        self.figures["fleet"] = found
+        ours = found[fleet.OURS]
+        rows = [
+            [kind, *(f"{each:,.0f} ({mine / each:.2f})" for each, mine in zip(rates, ours))]
+            for kind, rates in found.items()
+        ]
+        title = "Claims per second on one PostgreSQL that syncs each (in brackets: ours divided by that)"
+        self.table(title, ["clients", *map(str, fleet.CROWDS)], rows)
 
     # Inside one process
 

@@ -46,9 +46,16 @@ class Clock:
 
 
 def open_store(kind, folder, clock, settings=None):
-    """An empty store: "memory", or "files" in `folder/.tasks`; "indexed": those through an index, however few."""
+    """An empty store: "memory", or "files" in `folder/.tasks`; "indexed": those through an index, however few.
+
+    "postgres": a new board in PostgreSQL.
+    """
     if kind == "memory":
         return MemoryStore(settings=settings, monotonic=clock.monotonic)
+    if kind == "postgres":
+        from postgres import open_postgres
+
+        return open_postgres(clock, settings)
     path = folder / ".tasks"
     path.mkdir(exist_ok=True)
     index_from = 0 if kind == "indexed" else INDEX_FROM
@@ -78,7 +85,7 @@ def clock():
     return Clock()
 
 
-@pytest.fixture(params=["memory", "files", "indexed"])
+@pytest.fixture(params=["memory", "files", "indexed", "postgres"])
 def store(request, tmp_path, clock):
     """An empty board in memory, then one of files in `tmp_path/.tasks`, then that through an index."""
     return open_store(request.param, tmp_path, clock)

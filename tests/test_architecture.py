@@ -24,6 +24,7 @@ LAYERS = [
     {"core.rules"},
     {"core.actions"},
     {"results", "selection", "process", "signals", "lengths"},
+    {"fleet"},
     {"stores", "proof"},
     {"board", "trust"},
     {"config", "registry", "render"},
@@ -38,7 +39,7 @@ LIGHT = {"argparse", "json", "re", "os", "time"}
 HEAVY = {
     "anthropic", "asyncio", "dataclasses", "inspect", "openai", "pathlib", "pydantic", "rich", "shtab", "sqlite3",
     "subprocess", "tomllib", "typing", "urllib", "httpx2", "difflib", "starlette", "uvicorn", "sse_starlette",
-    "textual",
+    "textual", "psycopg", "psycopg_pool", "socket", "platform",
 }  # fmt: skip
 
 
@@ -167,7 +168,7 @@ def code_lines(path: Path) -> int:
 
 @pytest.mark.slow
 def test_the_whole_stays_small():
-    assert sum(code_lines(path) for path in modules().values()) < 18_000
+    assert sum(code_lines(path) for path in modules().values()) < 19_500
     lines = {name: path.read_text().count("\n") for name, path in modules().items()}
     assert {name: count for name, count in lines.items() if count > 440} == {}
 

@@ -170,6 +170,7 @@ def test_every_command_of_the_synopsis_reaches_its_verb(tw):
         "log",
         "graph",
         "graph --mermaid",
+        "fleet",
         "cancel s2 --cascade",
         "reopen s2",
         "release --session nobody",
@@ -260,7 +261,7 @@ def test_init_makes_the_folder_and_touches_nothing_else(tmp_path):
 
 def test_reading_writes_nothing(tw):
     tw("init")
-    for words in ("list", "next", "waiting", "log", "graph", "where"):
+    for words in ("list", "next", "waiting", "log", "graph", "fleet", "where"):
         assert tw(words).status == 0
     assert list(tw.tasks.iterdir()) == []
 
@@ -302,6 +303,7 @@ def test_no_raw_control_or_direction_mark_reaches_any_output(tw):
         ["log"],
         ["waiting"],
         ["claim", "h-1"],
+        ["fleet"],
         ["claim", HOSTILE],
     ):
         for mode in ([], ["--json"]):

@@ -275,7 +275,7 @@ def test_a_board_folder_that_is_a_link_is_the_folder_it_leads_to(tmp_path):
         assert os.path.realpath(where.path) == str(tmp_path / "kept") and where.exists
 
 
-@pytest.mark.parametrize("given", ["no/such/folder", "file", "postgres://host/db", "https://x"])
+@pytest.mark.parametrize("given", ["no/such/folder", "file", "mysql://host/db", "https://x"])
 def test_a_name_that_can_be_no_board_is_refused(tmp_path, given):
     (tmp_path / "file").write_text("")
     for option, env in ((given, {}), (None, {"TASKWALL_BOARD": given})):

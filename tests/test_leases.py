@@ -33,6 +33,25 @@ def test_a_process_is_told_from_one_that_vanished_and_one_that_took_its_number()
     assert not process.is_gone("")
 
 
+def test_a_claim_knows_the_host_of_its_holder_and_one_of_before_that_reads_as_it_did(tmp_path):
+    board = config.open_board(config.find_board(str(tmp_path), {}, str(tmp_path)), Actor("a", "s"), make=True)
+    for id in ("t", "old", "bare"):
+        add(board, id)
+    board.claim("t"), board.claim("old")
+    assert board.get("t").claim["host"] == board.store.read().claim("t").host == os.uname().nodename
+    open_board(board.store).claim("bare")
+    path = tmp_path / ".tasks" / ".local" / "claims"
+    assert "host" not in (path / "bare.json").read_text() and "host" not in board.get("bare").claim
+    entry = json.loads((path / "old.json").read_text())
+    for known in ({}, {"process": ""}):
+        entry["claim"] = {k: v for k, v in entry["claim"].items() if k not in ("host", "process")} | known
+        (path / "old.json").write_text(json.dumps(entry))
+        claim = board.store.read().claim("old")
+        assert (claim.actor, claim.open, claim.host) == ("a", True, "")
+    (path / "old.json").write_text(json.dumps(entry | {"claim": entry["claim"] | {"host": 7}}))
+    assert board.store.read().claim("old") is None
+
+
 def held_by_child(folder, *, lease):
     """A claim of a process of its own, which then waits to be killed."""
     code = """if True:

@@ -49,14 +49,18 @@ def standing(claim):
 
 
 class Boards(RuleBasedStateMachine):
+    """A board in memory, and beside it one of another kind."""
+
     tasks = Bundle("tasks")
+    beside, board_settings = "files", RULES
 
     @initialize()
     def start(self):
         self.folder = Path(tempfile.mkdtemp(prefix="taskwall-"))
         self.clock = Clock()
-        self.numbers = {"memory": random.Random(7), "files": random.Random(7)}
-        self.stores = {kind: open_store(kind, self.folder, self.clock, RULES) for kind in ("memory", "files")}
+        kinds = ("memory", self.beside)
+        self.numbers = {kind: random.Random(7) for kind in kinds}
+        self.stores = {kind: open_store(kind, self.folder, self.clock, self.board_settings) for kind in kinds}
         self.edited = False
         self.holders, self.epochs = {}, {}
 
@@ -79,7 +83,7 @@ class Boards(RuleBasedStateMachine):
                 outcomes[kind] = (refusal.code, refusal.message, refusal.task, refusal.by, refusal.next)
                 found = None
         if not self.edited:
-            assert outcomes["memory"] == outcomes["files"]
+            assert outcomes["memory"] == outcomes[self.beside]
         return found
 
     @rule(target=tasks, who=st.integers(0, 4), blockers=st.lists(tasks, max_size=3), parent=st.none() | tasks,
@@ -175,7 +179,7 @@ class Boards(RuleBasedStateMachine):
     def look(self, who, name):
         for verb in ("get", "why"):
             self.both(who, lambda board, verb=verb: getattr(board, verb)(name))
-        for verb in ("list", "next", "graph"):
+        for verb in ("list", "next", "graph", "fleet"):
             self.both(who, lambda board, verb=verb: getattr(board, verb)())
 
     # The outside editor
@@ -238,7 +242,7 @@ class Boards(RuleBasedStateMachine):
 
     @invariant()
     def one_holder_an_epoch_and_epochs_grow(self):
-        view = self.stores["files"].read()
+        view = self.stores[self.beside].read()
         for task in view:
             assert state(view, task).name
             claim = view.claim(task.id)
@@ -250,13 +254,12 @@ class Boards(RuleBasedStateMachine):
     @invariant()
     def both_boards_hold_the_same(self):
         if not self.edited:
-            memory, files = (self.stores[kind].read() for kind in ("memory", "files"))
-            assert {t.id: t for t in memory} == {t.id: t for t in files}
+            memory, other = (store.read() for store in self.stores.values())
+            assert {t.id: t for t in memory} == {t.id: t for t in other}
             for task in memory:
-                assert standing(memory.claim(task.id)) == standing(files.claim(task.id))
-            assert [e["verb"] for e in self.stores["memory"].events()] == [
-                e["verb"] for e in self.stores["files"].events()
-            ]
+                assert standing(memory.claim(task.id)) == standing(other.claim(task.id))
+            said, told = ([e["verb"] for e in store.events()] for store in self.stores.values())
+            assert said == told
 
     @invariant()
     def what_is_finished_waited_for_nothing(self):

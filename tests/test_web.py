@@ -12,8 +12,10 @@ from wall_process import Wall, rows_of
 from boardfiles import Files
 from conftest import add, open_board
 from taskwall import verbs  # noqa: F401 - importing verbs registers them
+from taskwall.board import utc_now
 from taskwall.core.model import Settings
 from taskwall.core.state import state
+from taskwall.faces.web.lanes import lanes
 from taskwall.faces.web.rows import Look, look
 from taskwall.registry import VERBS
 from taskwall.stores.files.store import FileStore
@@ -53,6 +55,7 @@ SAME = [
     ("why", {"task_id": "b"}, ["why", "b"]),
     ("graph", {}, ["graph"]),
     ("history", {}, ["log"]),
+    ("fleet", {}, ["fleet"]),
     ("get_task", {"task_id": "nothing"}, ["show", "nothing"]),
     ("claim_task", {"task_id": "b"}, ["claim", "b"]),
     ("complete_task", {"task_id": "a"}, ["done", "a"]),
@@ -269,17 +272,33 @@ def test_a_page_that_comes_back_sees_what_it_missed(wall, files):
 
 
 def test_lanes_tell_who_worked_when_and_how_it_ended(wall, files):
-    ann, bob = files.board("ann"), files.board("bob", "s2")
+    ann, bob, cat = (open_board(files.store, name, clock=utc_now) for name in ("ann", "bob", "cat"))
     ann.claim("a", ttl=15)
     ann.complete("a")
     ann.claim("c", ttl=1 / 600)
     files.clock.sleep(minutes=1)
     bob.claim("c")
-    files.board("cat").claim("c", steal=True, reason="bob sleeps")
-    lanes = {lane["actor"]: lane["spans"] for lane in wall.get("lanes")["lanes"]}
-    assert [(s["task"], s["end"]) for s in lanes["ann"]] == [("a", "done"), ("c", "expired")]
-    assert [(s["task"], s["end"]) for s in lanes["bob"]] == [("c", "stolen")]
-    assert [(s["task"], s["end"], "to" in s) for s in lanes["cat"]] == [("c", "open", False)]
+    cat.claim("c", steal=True, reason="bob sleeps")
+    told = {lane["actor"]: lane["spans"] for lane in wall.get("lanes")["lanes"]}
+    assert [(s["task"], s["end"]) for s in told["ann"]] == [("a", "done"), ("c", "expired")]
+    assert [(s["task"], s["end"]) for s in told["bob"]] == [("c", "stolen")]
+    assert [(s["task"], s["end"], "to" in s) for s in told["cat"]] == [("c", "open", False)]
+
+
+def test_lanes_of_a_week_have_what_is_held_for_longer(board_for, clock):
+    ann, bob = board_for("ann"), board_for("bob", "s2")
+    for id in ("a", "b", "c"):
+        add(ann, id)
+    ann.claim("a"), ann.complete("a"), bob.claim("b")
+    clock.sleep(minutes=8 * 24 * 60)
+    ann.claim("c")
+    one, other = lanes(ann.lately(7), ann.store.read())
+    assert (one["actor"], [(s["task"], s["end"]) for s in one["spans"]]) == ("ann", [("c", "open")])
+    assert (other["session"], [(s["task"], s["end"], s["subject"]) for s in other["spans"]]) == (
+        "s2",
+        [("b", "open", "task b")],
+    )
+    assert other["spans"][0]["from"] == ann.get("b").claim["since"]
 
 
 def test_the_log_of_a_run_is_found_by_its_session(wall, files):

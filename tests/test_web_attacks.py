@@ -27,7 +27,7 @@ def wall(files):
         yield wall
 
 
-DATA = ["/api/events", "/api/openapi.json", "/api/actions?task=a", "/api/lanes", "/api/log?session=x"]
+DATA = ["/api/events", "/api/openapi.json", "/api/actions?task=a", "/api/lanes", "/api/log?session=x", "/metrics"]
 
 
 def untouched(files):

@@ -11,7 +11,7 @@ import pytest
 from mcp_process import PATIENCE, clean_env, run
 
 from boardfiles import Files
-from conftest import add
+from conftest import NOON, Clock, add, open_board
 from taskwall.core.rules import Edit
 from taskwall.interop.page import html
 
@@ -110,6 +110,21 @@ def test_what_an_editor_changes_is_told_though_nothing_records_it(files, watchin
     assert told(watching, lambda e: e["task"] == "b")["state"] == "cancelled"
     path.unlink()
     assert told(watching, lambda e: e["task"] == "b")["state"] == "gone"
+
+
+def test_of_a_long_history_nothing_is_told_again_and_a_clock_that_is_late_is_heard(files):
+    log = files.path / ".local" / "events.jsonl"
+    days = (f"2026-09-{n // 1000 + 1:02}T00:00:00.{n:06}Z" for n in range(12_000))
+    log.write_text("".join(f'{{"at": "{at}", "by": "past", "verb": "note", "task": "a"}}\n' for at in days))
+    with Watching(files.folder, "--json") as watching:
+        while not watching.says(within=0.2):
+            files.board("early").update("a", Edit(note="x"))
+        yesterday = Clock(NOON - 24 * 3_600_000_000_000)
+        open_board(files.store, "late", clock=yesterday).update("b", Edit(note="y"))
+        who = [json.loads(watching.line())["by"]]
+        while who[-1] != "late":
+            who.append(json.loads(watching.line())["by"])
+        assert set(who) == {"early", "late"}
 
 
 def test_lines_are_those_of_the_log_and_ctrl_c_is_no_error(files):

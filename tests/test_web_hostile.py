@@ -10,6 +10,7 @@ from wall_browser import DESK, browser, expect, go  # noqa: F401 - a fixture
 from wall_process import Wall
 
 from boardfiles import Files
+from taskwall.board import timestamp, utc_now
 
 SCRIPT = "<script>window.pwned=1</script>"
 IMAGE = '"><img src=x onerror="window.pwned=1">'
@@ -57,7 +58,7 @@ def site(tmp_path):
         },
     )
     (files.path / ".local").mkdir()
-    claim = {"at": "2026-01-01T00:00:00Z", "by": EVIL, "session": EVIL, "verb": "claim", "task": "a", "reason": EVIL}
+    claim = {"at": timestamp(utc_now()), "by": EVIL, "session": EVIL, "verb": "claim", "task": "a", "reason": EVIL}
     (files.path / ".local" / "events.jsonl").write_text(
         json.dumps(claim) + "\n" + json.dumps(claim | {"verb": SCRIPT}) + "\n"
     )

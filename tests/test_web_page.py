@@ -14,6 +14,7 @@ from wall_process import Wall, Wire
 
 from boardfiles import Files
 from conftest import add, open_board
+from taskwall.board import utc_now
 from taskwall.core.model import Settings
 from taskwall.stores.files.store import FileStore
 
@@ -39,7 +40,7 @@ def site(tmp_path):
 
 
 def agent(files, name):
-    return open_board(FileStore(str(files.path), Settings(durability="fast")), name)
+    return open_board(FileStore(str(files.path), Settings(durability="fast")), name, clock=utc_now)
 
 
 def stored(files, task_id):

@@ -27,7 +27,8 @@ class Wall:
         assert line, self.process.stderr.read()
         self.served = json.loads(line)["data"]
         self.link = self.served["url"]
-        self.origin, self.token = re.fullmatch(r"(http://.*)/#token=(.*)", self.link).groups()
+        self.origin, token = re.fullmatch(r"(http://.*)/#token=(.*)", self.link).groups()
+        self.token = env.get(token.removeprefix("$"), token)
         self.port = int(self.origin.rpartition(":")[2])
         self.bare = httpx2.Client(base_url=self.origin, timeout=PATIENCE)
         self.client = httpx2.Client(

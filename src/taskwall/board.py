@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .core.rules import Change, Draft, Edit, Proof
     from .core.rules.incoming import Brought, Incoming
     from .core.view import View
+    from .fleet import Fleet
     from .stores.base import Store, Txn
 
 CANDIDATES = 1
@@ -104,6 +105,7 @@ class Board:
         times = [timestamp(start + 1000 * n) for n in range(len(drafts))]
         with self.store.write() as txn:
             ids = [self._new_id() for _ in drafts]
+            txn.expect(draft.id or made for draft, made in zip(drafts, ids, strict=True))
             change, tasks = rules.create(txn, self.actor, drafts, ids, times)
             made = {task.id for task in change.put}
             txn.apply(change)
@@ -152,17 +154,21 @@ class Board:
         """
         ttl = self.lease if ttl is None else ttl
         if name:
-            return self._change(rules.claim, name, ttl=ttl, steal=steal, reason=reason)
+            return self._change(rules.claim, name, beside=True, ttl=ttl, steal=steal, reason=reason)
         # Chosen before the lock and looked at again under it, so that others need not wait for the choice.
-        free = (task.id for task in actionable(self.store.read(), self.actor) if task.id not in but)
+        view = self.store.choose()
+        free = (task.id for task in actionable(view, self.actor) if task.id not in but) if view else iter(())
         chosen = list(islice(free, CANDIDATES))
-        with self.store.write() as txn:
-            still = (t for i in chosen if (t := txn.get(i)) and is_actionable(txn, t, self.actor))
-            best = next(still, None) or next((t for t in actionable(txn, self.actor) if t.id not in but), None)
-            if best is None:
-                raise rules.nothing_to_claim(txn, self.actor)
-            change = rules.claim(txn, self.actor, best, None, self._now(), ttl=ttl, anew=True)
-            return self._apply("claim", txn, change)
+        for alone in (bool(self.store.settings.claims_per_session), True):
+            with self.store.write(alone=alone) as txn:
+                still = (t for i in chosen if (t := txn.get(i)) and is_actionable(txn, t, self.actor))
+                best = next(still, None) or next((t for t in actionable(txn, self.actor) if t.id not in but), None)
+                if best:
+                    change = rules.claim(txn, self.actor, best, None, self._now(), ttl=ttl, anew=True)
+                    return self._apply("claim", txn, change)
+                if txn.alone:  # nothing was passed over because others are about to change it
+                    raise rules.nothing_to_claim(txn, self.actor)
+        raise AssertionError
 
     def complete(self, name: str, *, result: str = "", products: Sequence[str] = ()) -> Changed:
         """Complete a task, when it keeps what it promised. `products` are promised and verified now."""
@@ -170,7 +176,7 @@ class Board:
 
     def release(self, name: str, *, reason: str = "", failed: bool = False) -> Changed:
         """Give a claimed task back."""
-        return self._change(rules.release, name, reason=reason, failed=failed)
+        return self._change(rules.release, name, beside=True, reason=reason, failed=failed)
 
     def release_session(
         self, session: str, *, reason: str = "", failed: bool = False, agents: bool = False
@@ -190,7 +196,7 @@ class Board:
 
         but: tokens that somebody else looks after.
         """
-        with self.store.write() as txn:
+        with self.store.write(alone=False) as txn:
             renewed, lost = rules.beat(txn, self.actor, known, ttl, but)
             for claim in renewed:
                 txn.record(claim)
@@ -198,7 +204,7 @@ class Board:
 
     def leave(self, *, ttl: float) -> None:
         """Let the leases of all that this session holds run out after so many minutes: its process ends now."""
-        with self.store.write() as txn:
+        with self.store.write(alone=False) as txn:
             for claim in rules.leave(txn, self.actor, ttl):
                 txn.record(claim)
 
@@ -211,7 +217,7 @@ class Board:
 
     def heartbeat(self, name: str, *, ttl: float | None = None) -> Changed:
         """Renew the lease of a claim."""
-        return self._change(rules.heartbeat, name, ttl=ttl)
+        return self._change(rules.heartbeat, name, beside=True, ttl=ttl)
 
     # Persons
 
@@ -354,15 +360,27 @@ class Board:
         edges = tuple((blocker, after) for blocker, ids in behind.items() for after in ids)
         return Graph(steps, edges, finished=total - unfinished, more=more)
 
+    def fleet(self) -> Fleet:
+        """Who works where, how claims stand, what was done lately, which decision waits longest."""
+        from .fleet import Fleet  # imported late: no other verb needs it
+
+        return Fleet.of(self.store.read(), self.lately(), self._clock() / 1e9)
+
+    def lately(self, days: int = 1) -> Sequence[dict[str, Any]]:
+        """The events of so many days until now."""
+        return self.store.events(since=timestamp(self._clock() - days * DAY_NS))
+
     # How every changing verb goes
 
     def _now(self) -> str:
         return timestamp(self._clock())
 
-    def _change(self, rule: Callable[..., Change], name: str, **given: Any) -> Changed:
-        """Let a rule change one task."""
-        with self.store.write() as txn:
+    def _change(self, rule: Callable[..., Change], name: str, *, beside: bool = False, **given: Any) -> Changed:
+        """Let a rule change one task. beside: it changes who holds that task, and nothing that others rest on."""
+        alone = not beside or bool(self.store.settings.claims_per_session)
+        with self.store.write(alone=alone) as txn:
             task, epoch = rules.locate(txn, name)
+            task = txn.lock(task.id) or task
             rules.require_current(txn, task, epoch)
             return self._apply(rule.__name__, txn, rule(txn, self.actor, task, epoch, self._now(), **given))
 
@@ -414,5 +432,5 @@ def _is_of(view: View, task: Task, session: str, agents: bool) -> bool:
 
 
 def _told(claim: object) -> dict[str, object]:
-    names = ("actor", "session", "since", "epoch", "lease", "left")
-    return {name: value for name in names if (value := getattr(claim, name)) is not None}
+    names = ("actor", "session", "host", "since", "epoch", "lease", "left")
+    return {name: value for name in names if (value := getattr(claim, name)) not in (None, "")}

@@ -9,7 +9,7 @@ from .board import Board
 from .core.errors import Invalid, Unwritable
 from .core.model import MAX_TTL, PERSONS, Actor, Settings, checked_line
 from .core.record import Record
-from .process import this_process
+from .process import this_host, this_process
 from .stores.files.dialects import read
 from .stores.files.disk import NotPlain, read_text
 from .stores.files.patch import parse
@@ -20,17 +20,41 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from .stores.base import Store
+    from .stores.postgres.store import PostgresStore
+
 FOLDER = ".tasks"
 
 
 class Location(Record):
-    """Where the board lies, and why there. `root`: the folder under which products must exist."""
+    """Where the board lies, and why there. `root`: the folder under which products must exist.
+
+    path: for people, without secrets. url: of a board in a database, of which `exists` says nothing yet. own: the
+    folder that holds what belongs to this machine alone, in `.local`.
+    """
 
     path: str
     why: str
     root: str
     exists: bool
     warnings: tuple[str, ...] = ()
+    url: str = ""
+    own: str = ""
+
+    @property
+    def address(self) -> str:
+        """What `--board` takes; it may hold a password."""
+        return self.url or self.path
+
+    @property
+    def local(self) -> str:
+        """The folder of what belongs to this machine alone: runs, logs."""
+        return os.path.join(self.folder, ".local")
+
+    @property
+    def folder(self) -> str:
+        """The folder on this machine that stands for the board: where its files lie, or what is its own here."""
+        return self.own or self.path
 
 
 class Repository(Record):
@@ -125,7 +149,7 @@ def find_board(given: str | None, env: Mapping[str, str], cwd: str) -> Location:
 
 def _asked(asked: str, why: str, repository: Repository | None, cwd: str) -> Location:
     if "://" in asked:
-        raise Invalid(f"{why}: {asked.partition('://')[0]}:// boards are not supported", next="name a folder")
+        return _in_database(asked, why, repository.top if repository else os.path.realpath(cwd))
     path = os.path.abspath(os.path.join(cwd, os.path.expanduser(asked)))
     inner = os.path.join(path, FOLDER)
     is_board = os.path.basename(path) == FOLDER or (not os.path.isdir(inner) and _holds_tasks(path))
@@ -135,6 +159,29 @@ def _asked(asked: str, why: str, repository: Repository | None, cwd: str) -> Loc
         raise Invalid(f"{why}: {holder} is no folder", next="name an existing folder")
     root = repository.top if repository and repository.main == holder else holder
     return Location(os.path.realpath(board), why, root, os.path.isdir(board))
+
+
+def _in_database(url: str, why: str, root: str) -> Location:
+    from hashlib import sha256  # imported late: most boards are files
+
+    from .stores.postgres.address import HOW, SCHEMES, Address
+    from .trust import state_folder
+
+    scheme = url.partition("://")[0]
+    if scheme not in SCHEMES:
+        raise Invalid(f"{why}: {scheme}:// boards are not supported", next=f"name a folder, or a database: {HOW}")
+    shown = Address(url).shown
+    own = os.path.join(state_folder(os.environ), "boards", sha256(shown.encode()).hexdigest()[:16])
+    return Location(shown, why, root, exists=True, url=url, own=own)
+
+
+def require_files(location: Location) -> str:
+    """The folder of a board of files. Raises Invalid when the board lies in a database."""
+    if location.url:
+        raise Invalid(
+            f"{location.path} is no board of files", next="name one: --board PATH; for this one see `taskwall db check`"
+        )
+    return location.path
 
 
 def _holds_tasks(path: str) -> bool:
@@ -180,7 +227,9 @@ def _location(holder: str, why: str, root: str, warnings: tuple[str, ...] = ()) 
 
 
 def make_board(location: Location) -> bool:
-    """Make the folder of a board; False when it was there. Touches nothing else. Raises Unwritable."""
+    """Make a board, a folder or one in a database; False when it was there. Raises Unwritable."""
+    if location.url:
+        return open_database(location).make()
     try:
         os.mkdir(location.path)
     except FileExistsError:
@@ -192,6 +241,11 @@ def make_board(location: Location) -> bool:
             f"{location.path} cannot be made: {error.strerror}", next="name another: --board PATH"
         ) from None
     return True
+
+
+def is_there(location: Location) -> bool:
+    """Whether there is a board. Raises Unreadable when a database cannot be asked."""
+    return open_database(location).exists() if location.url else os.path.isdir(location.path)
 
 
 # Who acts
@@ -242,12 +296,21 @@ def read_settings(board: str) -> Settings:
     path = os.path.join(board, "board.toml")
     if not os.path.exists(path):
         return Settings()
+    try:
+        text = read_text(path)[0]
+    except (OSError, NotPlain) as error:
+        raise Invalid(f"{path} cannot be read: {error}", next=f"mend {path}") from None
+    return parse_settings(text, path)
+
+
+def parse_settings(text: str, path: str) -> Settings:
+    """The settings in a text. path: where it stands. Raises Invalid, naming the key."""
     import tomllib  # imported late: most boards have no settings
 
     mend = f"mend {path}"
     try:
-        found = tomllib.loads(read_text(path)[0])
-    except (OSError, NotPlain, tomllib.TOMLDecodeError, RecursionError) as error:
+        found = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise Invalid(f"{path} cannot be read: {error}", next=mend) from None
     for key, (fits, wanted) in _SETTINGS.items():
         if key in found and not fits(found[key]):
@@ -267,6 +330,7 @@ _SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "durability": (lambda v: v in ("full", "fast"), '"full" or "fast"'),
     "check_minutes": (lambda v: _is_number(v, 0.01), "minutes"),
     "archive_days": (lambda v: _is_number(v, 0), "days, 0 for never"),
+    "moved": (lambda v: isinstance(v, str), "an address"),
     "claims_per_session": (lambda v: _is_number(v, 0) and isinstance(v, int), "a whole number from 0"),
 }
 
@@ -283,6 +347,8 @@ def open_board(location: Location, actor: Actor, *, make: bool = False, beats: b
 
     beats: the session lives as long as this process and renews its claims, which therefore get a lease.
     """
+    if location.url:
+        return _open_in_database(location, actor, make=make, beats=beats)
     if not location.exists:
         if os.path.lexists(location.path) and not os.path.isdir(location.path):
             raise Invalid(f"{location.path} is not a folder", next="name another board: --board PATH")
@@ -292,11 +358,35 @@ def open_board(location: Location, actor: Actor, *, make: bool = False, beats: b
                 next="make one with `taskwall init`, or by adding a task (create_task), or name one: --board PATH",
             )
         make_board(location)
-    settings = read_settings(location.path)
-    store = FileStore(location.path, settings)
-    lease = settings.lease_minutes if beats else None
-    actor = actor.replace(process=this_process()) if beats else actor
-    return Board(store, actor, root=location.root, lease=lease, trusts=_trusts(location.path))
+    return _on(FileStore(location.path, read_settings(location.path)), location, actor, beats=beats)
+
+
+def _on(store: Store, location: Location, actor: Actor, *, beats: bool) -> Board:
+    lease = store.settings.lease_minutes if beats else None
+    actor = actor.replace(host=this_host(), process=this_process() if beats else actor.process)
+    return Board(store, actor, root=location.root, lease=lease, trusts=_trusts(location.folder))
+
+
+def open_database(location: Location) -> PostgresStore:
+    """The store of a board in a database, of which nothing was asked yet. Raises Invalid without the driver."""
+    try:
+        from .stores.postgres.address import Address
+        from .stores.postgres.database import shared
+        from .stores.postgres.store import PostgresStore
+    except ImportError as error:
+        raise Invalid(f"PostgreSQL needs {error.name}", next="pip install 'taskwall[postgres]'") from None
+    address = Address(location.url)
+    return PostgresStore(shared(address.conninfo), name=address.board)
+
+
+def _open_in_database(location: Location, actor: Actor, *, make: bool, beats: bool) -> Board:
+    store = open_database(location)
+    if make and store.make():
+        store.notices.append(f"made the board {location.path}")
+    text = store.settings_text()
+    store.settings = parse_settings(text, f"the settings of {location.path}") if text else Settings()
+    os.makedirs(location.local, mode=0o700, exist_ok=True)
+    return _on(store, location, actor, beats=beats)
 
 
 def _trusts(board: str) -> Callable[[str], bool]:

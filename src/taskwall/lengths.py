@@ -27,11 +27,22 @@ def shortened(text: str, most: int, where: str = "") -> str:
     return text[:head] + note + text[len(text) - (most - len(note) - head) :]
 
 
-def cut(line: str, width: int) -> str:
-    """A line that fits in so many columns; wide characters take two, combining ones none."""
+def columns(line: str) -> list[int]:
+    """How many columns of a terminal each character takes: wide ones two, combining ones none."""
     import unicodedata  # imported late: only a terminal needs it
 
-    widths = [0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line]
+    return [0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line]
+
+
+def cut(line: str, width: int) -> str:
+    """A line that fits in so many columns."""
+    widths = columns(line)
     if sum(widths) <= width:
         return line
     return "".join(c for c, end in zip(line, accumulate(widths), strict=True) if end < width) + "…"
+
+
+def filled(line: str, width: int) -> str:
+    """A line that takes just so many columns."""
+    short = cut(line, width)
+    return short + " " * (width - sum(columns(short)))

@@ -1,4 +1,4 @@
-"""Which process this is, and whether another one is gone. Only told apart where `/proc` says so (Linux).
+"""Which process this is and on which host, and whether another one is gone, where `/proc` says so (Linux).
 
 A long-lived holder of a claim names its process with it; when that vanishes, nobody has to wait for the lease.
 """
@@ -13,6 +13,13 @@ def this_process() -> str:
     start = _start_of(os.getpid())
     namespace = _namespace()
     return f"{os.getpid()}:{start}:{namespace}" if start and namespace else ""
+
+
+def this_host() -> str:
+    """What this machine calls itself; empty where that cannot be known, or shown."""
+    # `socket` and `platform` know it too, but take milliseconds to import, in every command.
+    name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+    return name if name.isprintable() else ""
 
 
 def is_gone(process: str) -> bool:

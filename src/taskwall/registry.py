@@ -62,13 +62,15 @@ class Verb(Record):
     destroys: bool = False
 
     def run(self, board: Board, **values: Any) -> Answer:
-        """Call it on a board; once more when what the board was read through turned out to be damaged."""
-        try:
-            return self.function(board, **values)
-        except Outdated:
-            return self.function(board, **values)
+        """Call it on a board; again when what the board was read through turned out to be damaged, or was lost."""
+        for _ in range(ATTEMPTS - 1):
+            with contextlib.suppress(Outdated):  # nothing was written
+                return self.function(board, **values)
+        return self.function(board, **values)
 
 
+ATTEMPTS = 3
+"""How often a verb is tried: two transactions may wait for each other, and a server may be restarted."""
 VERBS: dict[str, Verb] = {}
 
 

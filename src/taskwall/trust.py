@@ -20,13 +20,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+def state_folder(env: Mapping[str, str]) -> str:
+    """Where this user's own state lies, outside of every repository."""
+    home = env.get("XDG_STATE_HOME", "")
+    return os.path.join(home if os.path.isabs(home) else os.path.expanduser("~/.local/state"), "taskwall")
+
+
 class Trust:
     """What this user trusts on the board in the folder `board`. env: tells where the user's state lies."""
 
     def __init__(self, board: str, env: Mapping[str, str]) -> None:
         self._board = os.path.realpath(board)
-        home = env.get("XDG_STATE_HOME", "")
-        self._folder = os.path.join(home if os.path.isabs(home) else os.path.expanduser("~/.local/state"), "taskwall")
+        self._folder = state_folder(env)
         self.path = os.path.join(self._folder, "trust.json")
         user = os.getuid() if hasattr(os, "getuid") else 0
         self._mark = os.path.join(self._board, ".local", f"identity-{user}")

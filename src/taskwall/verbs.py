@@ -317,6 +317,12 @@ def history(board: Board, task_id: str = "", limit: int = PAGE) -> Answer:
 
 
 @verb(writes=False)
+def fleet(board: Board) -> Answer:
+    """Show who works where, how leases stand, what was done lately, and which decision waits longest."""
+    return board.fleet()
+
+
+@verb(writes=False)
 def graph(board: Board) -> Answer:
     """Show the open work as a tree of what waits for what."""
     return board.graph()

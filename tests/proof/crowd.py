@@ -1,8 +1,9 @@
 """Many processes that claim, complete, release and reopen on one board, and what each was told and when.
 
-Run as a script, this file is one of those processes: `crowd.py WORK FOLDER NAME COUNT [BUG]` waits for a line on standard
+Run as a script, this file is one of those processes: `crowd.py WORK PLACE NAME COUNT [BUG]` waits for a line on standard
 input, makes COUNT operations, and prints one JSON line `[verb, task, epoch, start, end]` for each that was acknowledged;
-the times are of CLOCK_MONOTONIC, which all processes of a machine share. BUG `no-lock` seeds a lock that keeps nobody out.
+the times are of CLOCK_MONOTONIC, which all processes of a machine share. PLACE: a folder, or the URL of a board in
+PostgreSQL. BUG `no-lock` seeds a lock that keeps nobody out.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -38,14 +40,24 @@ class Operation(NamedTuple):
     end: float
 
 
-def board_of(folder, name="maker"):
-    return Board(FileStore(str(folder), FAST), Actor(name, name), root=str(folder))
+def board_of(place, name="maker"):
+    return Board(store_of(str(place)), Actor(name, name), root=str(place))
 
 
-def make_board(folder, tasks):
-    folder.mkdir()
-    board_of(folder).create([Draft(subject=f"task {n}", id=f"t{n}") for n in range(tasks)])
-    return folder
+def store_of(place):
+    if "://" not in place:
+        return FileStore(place, FAST)
+    from taskwall.stores.postgres.database import Address, Database
+    from taskwall.stores.postgres.store import PostgresStore
+
+    return PostgresStore(Database(Address(place)))
+
+
+def make_board(place, tasks):
+    board = board_of(place)
+    board.store.make() if "://" in str(place) else place.mkdir()
+    board.create([Draft(subject=f"task {n}", id=f"t{n}") for n in range(tasks)])
+    return place
 
 
 # What one process does
@@ -117,13 +129,25 @@ def own_scratch(folder):
     return path
 
 
+def no_locks_in_postgres():
+    """The seeded bug there: neither the board nor a row is locked."""
+    from taskwall.stores.postgres.database import Session
+
+    rows, script = Session.rows, Session.script
+    Session.rows = lambda self, query, *values: rows(self, re.sub("FOR UPDATE( SKIP LOCKED)?", "", query), *values)
+    Session.script = lambda self, text: script(self, re.sub(r"SELECT pg_advisory_xact_lock\w*\([^)]*\);", "", text))
+
+
 def main():
-    work, folder, name, count, *bug = sys.argv[1:]
-    if bug == ["no-lock"]:
+    work, place, name, count, *bug = sys.argv[1:]
+    if bug == ["no-lock"] and "://" in place:
+        no_locks_in_postgres()
+    elif bug == ["no-lock"]:
         store.lock = no_lock
         # Two writers would else trip over each other's unfinished parts, which hides that both were let in.
-        store.write_all = lambda disk, writes, _, durable: write_all(disk, writes, own_scratch(folder), durable=durable)
-    board = board_of(folder, name)
+        store.write_all = lambda disk, writes, _, durable: write_all(disk, writes, own_scratch(place), durable=durable)
+    board = board_of(place, name)
+    board.store.read()  # what a first look makes is there when the others begin, too
     act = Recorder(int(count), bool(bug))
     print("ready", flush=True)
     sys.stdin.readline()
@@ -134,10 +158,10 @@ def main():
 # How they are run
 
 
-def crowd(work, folder, processes, operations, bug=""):
+def crowd(work, place, processes, operations, bug=""):
     """Let so many processes make so many operations in all; return those that were acknowledged, and the seconds."""
     each = -(-operations // processes)
-    command = [sys.executable, __file__, work.__name__, str(folder)]
+    command = [sys.executable, __file__, work.__name__, str(place)]
     group = [
         subprocess.Popen(
             [*command, f"p{number}", str(each), *([bug] if bug else [])],

@@ -106,6 +106,7 @@ CALLS = [
     ("agent", "why", {"task_id": T}),
     ("agent", "history", {"task_id": T}),
     ("agent", "graph", {}),
+    ("agent", "fleet", {}),
 ]
 assert {name for _, name, _ in CALLS} == VERBS.keys(), "every verb is tried"
 
@@ -383,7 +384,7 @@ def test_bad_files_in_many_thousand_pairs(tmp_path, figure):
 
 COMMANDS = (
     ["show", T], ["list", "--all"], ["next"], ["claim", T], ["claim"], ["done", T], ["release", T], ["note", T, "n"],
-    ["why", T], ["graph", "--mermaid"], ["log"], ["cancel", T, "--drop-edges"], ["add", "s", "-b", T], ["where"],
+    ["why", T], ["graph", "--mermaid"], ["log"], ["fleet"], ["cancel", T, "--drop-edges"], ["add", "s", "-b", T], ["where"],
 )  # fmt: skip
 
 

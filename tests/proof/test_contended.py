@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 import pytest
-from crowd import claim_best, crowd, make_board
+from crowd import board_of, claim_best, crowd, make_board
 
 TASKS = 40
 
 
-def faults(operations, folder):
+def faults(operations, place):
     """What no sound board does: two holders of one epoch, a claim ended by two, an epoch lost or skipped."""
     found = []
     for verbs in (("claim",), ("complete", "release")):
@@ -22,29 +21,28 @@ def faults(operations, folder):
         if o.verb != "claim" and holders.get((o.task, o.epoch)) != o.who:
             found.append(f"{o.task}#{o.epoch}: {o.verb} by {o.who}, which never held it")
     claims = Counter(o.task for o in operations if o.verb == "claim")
-    for path in folder.glob("*.json"):
-        epoch = json.loads(path.read_text()).get("epoch", 0)
-        if epoch != claims[path.stem]:
-            found.append(f"{path.stem}: {claims[path.stem]} claims granted, epoch {epoch}")
+    for task in board_of(place).store.read():
+        if task.epoch != claims[task.id]:
+            found.append(f"{task.id}: {claims[task.id]} claims granted, epoch {task.epoch}")
     return found
 
 
-def contend(folder, figure, shares):
+def contend(place_of, figure, shares, kind=""):
     for processes, operations in shares.items():
-        board = make_board(folder / f"board-{processes}", TASKS)
+        board = make_board(place_of(processes), TASKS)
         done, seconds = crowd(claim_best, board, processes, operations)
         claims = sum(o.verb == "claim" for o in done) / seconds
-        name = f"contended claims: {processes} process{'es' * (processes > 1)}, {claims:.0f} claims a second"
+        name = f"contended claims{kind}: {processes} process{'es' * (processes > 1)}, {claims:.0f} claims a second"
         figure(name, tried=len(done), bad=faults(done, board), at_least=operations)
 
 
 def test_contended_claims_are_granted_once_quickly(tmp_path, figure):
-    contend(tmp_path, figure, {2: 60, 8: 80})
+    contend(lambda n: tmp_path / f"board-{n}", figure, {2: 60, 8: 80})
 
 
 @pytest.mark.slow
 def test_contended_claims_are_granted_once_in_twenty_thousand_operations(tmp_path, figure):
-    contend(tmp_path, figure, {1: 3_000, 2: 10_000, 8: 5_000, 32: 2_000})
+    contend(lambda n: tmp_path / f"board-{n}", figure, {1: 3_000, 2: 10_000, 8: 5_000, 32: 2_000})
 
 
 def test_without_the_lock_two_processes_hold_one_task(tmp_path):

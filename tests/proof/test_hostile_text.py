@@ -128,7 +128,7 @@ class Evil:
 
 EVERYWHERE = (
     ["list", "--all"], ["list", "broken"], ["list", "--limit", "2"], ["waiting"], ["next"], ["next", "-n", "50"], ["log"],
-    ["graph"], ["graph", "--mermaid"], ["where"], ["claim"], ["release", "--session", LINES], ["list", "--text", LINES],
+    ["graph"], ["graph", "--mermaid"], ["fleet"], ["where"], ["claim"], ["release", "--session", LINES], ["list", "--text", LINES],
     ["list", "--after", "\x1b[2J\n"], ["show", "\x1b[2J\n"], ["why", "\x1b[2J\n"], ["log", "h0-pending"], ["show", "lesson"],
     ["why", "lesson"], ["show", "res"], ["claim", "arm"], ["done", "lesson"],
 )  # fmt: skip

@@ -47,9 +47,8 @@ def bash_tool(
     board: Board, folder: str, consent: Consent, groups: Groups, jobs: Jobs, deadline: float = float("inf")
 ) -> Tool:
     """bash in this folder, with the board and who acts in its environment. deadline: of the run, monotonic."""
-    # A board that only memory holds has no path.
-    path = getattr(board.store, "path", "")
-    env = {"TASKWALL_BOARD": path, "TASKWALL_ACTOR": board.actor.name, "TASKWALL_SESSION": board.actor.session}
+    actor = board.actor
+    env = {"TASKWALL_BOARD": board.store.address, "TASKWALL_ACTOR": actor.name, "TASKWALL_SESSION": actor.session}
 
     def bash(command: str, timeout: int = 0, background: bool = False) -> str:
         consent.require(command)

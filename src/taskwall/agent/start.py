@@ -80,7 +80,7 @@ def run(
     most = limits(max_turns, max_tokens, max_seconds, max_cost, prices or os.environ.get("TASKWALL_PRICES"))
     endpoints = [choose(name, base_url, os.environ) for name in ([model, fallback] if fallback else [model])]
     models = [HTTPModel(endpoint) for endpoint in endpoints]
-    runs = os.path.join(location.path, ".local", "runs")
+    runs = os.path.join(location.local, "runs")
     resumed = RunLog.resume(runs, resume) if resume is not None else None
     earlier = resumed.header if resumed else {}
     run_id = resumed.id if resumed else fresh_run_id()
@@ -152,7 +152,7 @@ class Run:
         """Set everything up around the loop, and run it."""
         actor, log, screen = self.board.actor, self.log, self.screen
         consent = Consent(always=self.options.yes, ask=screen.ask if screen.terminal and sys.stdin.isatty() else None)
-        workspace = Workspace(self.location.root, self.location.path, log.folder, self.options.outside)
+        workspace = Workspace(self.location.root, self.location.folder, log.folder, self.options.outside)
         with Heartbeat(config.open_board(self.location, actor, beats=True), but=self.theirs) as heartbeat:
             claims = self.claims(heartbeat)
             without = NOT_FOR_ONE_TASK if self.options.task else ()

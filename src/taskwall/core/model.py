@@ -123,6 +123,7 @@ class Claim(Record):
     open: bool = True
     past: tuple[tuple[str, str, int], ...] = ()
     process: str = ""  # those of a session that lives as long as they do, with commas between (see `process`)
+    host: str = ""  # where its holder runs, as that machine calls itself; empty where that is not known
     lease: str = BY_HAND
     left: float | None = None  # minutes until the lease lapses
 
@@ -134,13 +135,14 @@ class Claim(Record):
 class Actor(Record):
     """Who acts: a name and one run of it. `named` is False for `user` taken for want of anything better.
 
-    process: of a session that lives as long as one (see `process`); empty for one-shot commands.
+    process: of a session that lives as long as one (see `process`); empty for one-shot commands. host: where it runs.
     """
 
     name: str
     session: str
     named: bool = True
     process: str = ""
+    host: str = ""
 
     def holds(self, claim: Claim | None) -> bool:
         """Whether this claim was granted to this actor in this session."""
@@ -161,6 +163,7 @@ class Settings(Record):
     claims_per_session: int = 0
     archive_days: float = 0
     check_minutes: float = 30
+    moved: str = ""  # where the board lies now; nothing is written here any more
 
     def is_person(self, name: str | None) -> bool:
         """Whether this actor is a person; every other actor is an agent."""

@@ -53,6 +53,13 @@ class View:
         """The task with exactly this id, archived or not."""
         return self._tasks.get(task_id) or self._archived.get(task_id)
 
+    def expect(self, ids: Iterable[str]) -> None:
+        """Said before much is asked about these: what lies behind a wire fetches it at once."""
+
+    def lock(self, task_id: str) -> Task | None:
+        """The task with exactly this id; where this is a transaction, nobody else changes it until that ends."""
+        return self.get(task_id)
+
     def claim(self, task_id: str) -> Claim | None:
         """The latest claim on this task, whether it still stands or not."""
         return self._claims.get(task_id)
@@ -169,8 +176,12 @@ class View:
         wanted = composed(text.strip())
         if task := self.get(wanted):
             return task
-        same = [task_id for task_id, subject in self.subjects() if subject == wanted]
+        same = self.by_subject(wanted)
         return self.get(same[0]) if len(same) == 1 else None
+
+    def by_subject(self, wanted: str) -> list[str]:
+        """The ids of the tasks with this subject, to the letter; of two at least when there are more."""
+        return [task_id for task_id, subject in self.subjects() if subject == wanted]
 
     def find(self, text: str) -> Task:
         """The task meant by an id, an unambiguous prefix or suffix of one, or a unique subject.
@@ -269,6 +280,14 @@ class Overlay(View):
         """The task with exactly this id."""
         return self.changed.get(task_id) or self.below.get(task_id)
 
+    def expect(self, ids: Iterable[str]) -> None:
+        """Said before much is asked about these."""
+        self.below.expect(ids)
+
+    def lock(self, task_id: str) -> Task | None:
+        """The task with exactly this id; nobody else changes it until the transaction ends."""
+        return self.changed.get(task_id) or self.below.lock(task_id)
+
     def claim(self, task_id: str) -> Claim | None:
         """The latest claim on this task, whether it still stands or not."""
         return self.claimed.get(task_id) or self.below.claim(task_id)
@@ -295,6 +314,15 @@ class Overlay(View):
         """The id and the subject of every task."""
         yield from (pair for pair in self.below.subjects() if pair[0] not in self.changed)
         yield from ((task.id, task.subject) for task in self.changed.values())
+
+    def by_subject(self, wanted: str) -> list[str]:
+        """The ids of the tasks with this subject, to the letter."""
+        below = [task_id for task_id in self.below.by_subject(wanted) if task_id not in self.changed]
+        return below + [task.id for task in self.changed.values() if task.subject == wanted]
+
+    def held_by(self, actor: Actor) -> list[Task]:
+        """The tasks in progress that this actor holds in this session, oldest first."""
+        return self.below.held_by(actor) if not (self.changed or self.claimed) else super().held_by(actor)
 
     def by_key(self, key: str) -> Task | None:
         """The task that was created with this idempotency key."""

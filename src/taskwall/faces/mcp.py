@@ -86,7 +86,7 @@ class Lane:
             board = config.open_board(location, actor, make=make, beats=True)
             if not location.exists:
                 board.store.notices.append(f"made the board {location.path} ({location.why})")
-            self._board, self._path = board, location.path
+            self._board, self._path = board, location.folder
         return self._board
 
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 LONGEST_WAIT = 5.0
 """Seconds between two looks at leases, which run out without a change of any file."""
 
+BEHIND = 10_000
+"""How many events of before are read with the new ones, so that none is missed for a clock that is late."""
+
 
 def watch(board: Board, say: Callable[[str], object], *, as_json: bool = False) -> int:
     """Say each event of the board from now on, a line each, until interrupted. as_json: as one JSON object."""
@@ -37,11 +40,14 @@ def events(board: Board) -> Iterator[Event]:
     That is how an edit by another program shows, a lease that ran out, and what a completed task unblocked.
     """
     changes = board.store.watch()
-    known, states = len(board.store.events()), _states(board)
+    recorded, states = board.store.events(), _states(board)
+    # From here on, of a long history only the end is read.
+    since = recorded[-BEHIND]["at"] if len(recorded) > BEHIND else ""
+    known = sum(event["at"] >= since for event in recorded)
     while True:
         changes.wait(LONGEST_WAIT)
         now = _states(board)
-        recorded = board.store.events()
+        recorded = board.store.events(since=since)
         fresh = recorded[known:] if len(recorded) >= known else recorded  # the log was removed, and begins anew
         known = len(recorded)
         yield from fresh

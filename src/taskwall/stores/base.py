@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from ..core.errors import Unreadable
+from ..core.errors import ReadOnly, Unreadable
 from ..core.view import Overlay
 
 TYPE_CHECKING = False
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     class Store(Protocol):
         """How the tasks of one board are kept."""
 
+        address: str  # what `--board` takes, empty where only memory holds the board; it may hold a password
         settings: Settings
         notices: list[str]  # what recovery found that a person should know
 
@@ -32,15 +33,26 @@ if TYPE_CHECKING:
             anew: before an empty answer: what was derived from the board earlier is compared with it.
             """
 
-        def write(self) -> AbstractContextManager[Txn]:
+        def choose(self) -> View | None:
+            """The board as it is now, to choose from it what a transaction shall claim; None where that itself chooses.
+
+            A transaction that does not hold the board alone chooses among what no other one is about to change.
+            """
+
+        def write(self, *, alone: bool = True) -> AbstractContextManager[Txn]:
             """The only writer for as long as the block lasts; its changes are kept when it ends without an exception.
 
+            alone: without it, others may change other tasks meanwhile, where the store lets them. Then only claims are
+            changed, and status and owner with them, of tasks that `lock`, `unblocked` or `held_by` has told of.
             When the block ends normally, everything is durable; when it raises, nothing was written.
             Raises Locked, Unwritable, and Invalid when a new id is taken.
             """
 
-        def events(self, task_id: str | None = None) -> list[dict[str, Any]]:
-            """What happened, oldest first: `{at, by, session, verb, task, …}`; of one task when an id is given."""
+        def events(self, task_id: str | None = None, since: str | None = None) -> list[dict[str, Any]]:
+            """What happened, oldest first: `{at, by, session, verb, task, …}`; of one task when an id is given.
+
+            since: only what happened at or after this time, in the form of `at`; costs no more than there is of it.
+            """
 
         def archive(self, ids: Sequence[str]) -> tuple[list[str], list[str]]:
             """Take finished tasks out of the way. Returns the ids of those that went, and of those that stay."""
@@ -83,6 +95,12 @@ SHORTEST_PAUSE = 0.1
 """Seconds between two looks at a small board."""
 
 
+def require_here(moved: str) -> None:
+    """Let nobody write on a board that was moved elsewhere. Raises ReadOnly."""
+    if moved:
+        raise ReadOnly(f"this board was moved to {moved}; here it is only read", next=f"work there: --board {moved}")
+
+
 class Outdated(Unreadable):
     """A view can answer no more, and nothing was written: what it was made from is damaged. The next one can."""
 
@@ -92,8 +110,9 @@ class Outdated(Unreadable):
 class Txn(Overlay):
     """The board as it is under the lock, with the changes of this transaction on top."""
 
-    def __init__(self, below: View) -> None:
+    def __init__(self, below: View, *, alone: bool = True) -> None:
         super().__init__(below)
+        self.alone = alone
         self.log: list[dict[str, Any]] = []
 
     def record(self, claim: Claim) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class MemoryStore:
     """Keeps tasks for as long as the process lives. `monotonic`: seconds, by which leases lapse."""
 
+    address = ""
+
     def __init__(
         self,
         tasks: Iterable[Task] = (),
@@ -48,8 +50,10 @@ class MemoryStore:
                 dict(self._archived),
             )
 
+    choose = read
+
     @contextmanager
-    def write(self) -> Iterator[Txn]:
+    def write(self, *, alone: bool = True) -> Iterator[Txn]:  # noqa: ARG002 - everybody is
         """A transaction; its changes are kept when the block ends without an exception."""
         with self._lock:
             txn = Txn(self.read())
@@ -63,10 +67,11 @@ class MemoryStore:
             self._events += txn.log
             self._writes += 1
 
-    def events(self, task_id: str | None = None) -> list[dict[str, Any]]:
+    def events(self, task_id: str | None = None, since: str | None = None) -> list[dict[str, Any]]:
         """What happened, oldest first."""
         with self._lock:
-            return [event for event in self._events if task_id in (None, event["task"])]
+            late = [event for event in self._events if since is None or event["at"] >= since]
+            return [event for event in late if task_id in (None, event["task"])]
 
     def archive(self, ids: Sequence[str]) -> tuple[list[str], list[str]]:
         """Take finished tasks out of the way."""

@@ -83,7 +83,8 @@ class Worker:
             try:
                 while (offer := self._turn()) is None:
                     self.display.show(self.attempts, self.outcomes)
-                    watch.wait(self._patience(), self.bell.wait)
+                    patience, self.view = self._patience(), None  # a view may keep a transaction open
+                    watch.wait(patience, self.bell.wait)
             finally:
                 self._abandon()
         seconds, interrupted = time.monotonic() - began, self.bell.asked > 0
@@ -222,7 +223,7 @@ class Worker:
             child = Child(
                 filled(command, prompt, task.id),
                 folder=tree.path if tree else self.location.root,
-                env=environment(os.environ, self.location.path, actor.name, actor.session, task.id),
+                env=environment(os.environ, self.location.address, actor.name, actor.session, task.id),
                 log=log,
                 said=prompt if reads_prompt(command) else None,
             )
@@ -232,7 +233,7 @@ class Worker:
 
     def _open_log(self, session: str) -> tuple[str, int]:
         """The path of a new log and its descriptor."""
-        runs = os.path.join(self.location.path, ".local", "runs")
+        runs = os.path.join(self.location.local, "runs")
         if os.path.islink(runs):  # it came with a repository and would lead what we write out of the board
             raise Invalid(f"{runs} is a symbolic link", next="look at what put it there")
         os.makedirs(runs, exist_ok=True)

@@ -75,11 +75,14 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 
 
 class Notices:
-    """Looks at the board after each change and tells what is new. complain: is told what did not arrive."""
+    """Looks at the board after each change and tells what is new.
 
-    def __init__(self, wanted: Notify, board: str, complain: Callable[[str], None]) -> None:
+    local: where to remember what was told. complain: is told what did not arrive.
+    """
+
+    def __init__(self, wanted: Notify, board: str, local: str, complain: Callable[[str], None]) -> None:
         self._wanted, self._board, self._complain = wanted, board, complain
-        self._marks = os.path.join(board, ".local", "told")
+        self._marks = os.path.join(local, "told")
         if os.path.islink(self._marks):  # it came with a repository, and leads to files that are not ours to remove
             raise Invalid(f"{self._marks} is a symbolic link", next="look at what put it there")
         self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()

@@ -54,7 +54,8 @@ def run(
     display = Display(out or sys.stdout)
     if forest and (left := forest.left()):
         display.say(f"note: earlier claims left work in {forest.folder}: {', '.join(left)}")
-    notices = Notices(wanted, location.path, lambda line: display.say(f"note: {line}")) if wanted else None
+    say = lambda line: display.say(f"note: {line}")  # noqa: E731
+    notices = Notices(wanted, location.path, location.local, say) if wanted else None
     try:
         return Worker(location, board, orders, display, forest=forest, notices=notices).run()
     finally:

@@ -86,7 +86,7 @@ class Forest:
             raise Invalid(f"{repository.common} is bare: nothing to merge into", next="leave out --merge")
         self.main = repository.main or repository.common
         self.merge, self._base, self._root = merge, base, location.root
-        self._local = os.path.join(location.path, ".local")
+        self._local = location.local
         self.folder = os.path.join(self._local, "worktrees")
         if os.path.islink(self.folder):
             raise Invalid(f"{self.folder} is a symbolic link", next="look at what put it there")

@@ -142,6 +142,7 @@ def _granted(view: View, actor: Actor, task: Task, now: str, ttl: float | None) 
         ttl=ttl,
         past=past[-MAX_PAST:],
         process=actor.process if ttl is not None else "",
+        host=actor.host,
     )
 
 

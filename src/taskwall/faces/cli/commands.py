@@ -143,6 +143,7 @@ COMMANDS = {
             (Argument("[A..B]", "revisions", "id", "two commits; A: since then; without one: since HEAD"),),
             doc="Say in task words what changed on the board between two commits, or since one.",
         ),
+        Command("fleet", "fleet"),
         Command("graph", "graph", (Argument("--mermaid", "mermaid", "flag", "as a Mermaid flowchart"),)),
         Command(
             "init",
@@ -293,6 +294,27 @@ COMMANDS = {
             doc="Serve the live board to a browser on this machine. Acts as `user`, or as --as says.",
         ),
         Command("watch", "", doc="Print what happens on the board, a line each, as it happens."),
+        Command(
+            "db",
+            "",
+            (
+                Argument("ACTION", "action", doc="check, migrate, role, settings or mirror"),
+                Argument("[NAME]", "name", doc="role: its name. settings: a file to take them from. mirror: a folder"),
+                Argument("--dry-run", "dry_run", "flag", "migrate: say what would be applied"),
+            ),
+            doc="Keep a database of boards, named by --board postgresql://…. Check it; make or renew its tables; print "
+            "SQL for a role that may do no more than it must; show or set settings; write the board's files for git.",
+        ),
+        Command(
+            "move",
+            "",
+            (
+                Argument(
+                    "TARGET", "target", doc="postgresql://…?board=NAME, or a folder when the board lies in a database"
+                ),
+            ),
+            doc="Move the board, whole, to PostgreSQL or back to files, and compare. Where it was it is only read.",
+        ),
         Command(
             "mcp",
             "",

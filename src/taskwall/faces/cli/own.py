@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
 def _place(command: Command, args: Namespace) -> int:
     location = located(args)
+    if command.name == "init" and args.git:
+        config.require_files(location)
     made = command.name == "init" and config.make_board(location)
     actor = config.find_actor(args.actor, os.environ)
     clients = _clients(location) if made else ()
-    exists = location.exists or made
+    exists = config.is_there(location)
     answer = Place(location.path, location.why, exists, made, actor.name, actor.session, clients)
     if command.name == "init" and args.git:
         from .tending import with_git
@@ -45,7 +47,7 @@ def _clients(location: Location) -> tuple[str, ...]:
 def _selftest(_: Command, args: Namespace) -> int:
     from ... import selftest
 
-    answer = selftest.run(located(args).path)
+    answer = selftest.run(config.require_files(located(args)))
     print_answer(answer, args)
     return answer.exit
 
@@ -190,6 +192,22 @@ def _export(command: Command, args: Namespace) -> int:
     return answer.exit
 
 
+def _db(command: Command, args: Namespace) -> int:
+    from .databases import db
+
+    answer = db(located(args), **command.values(args))
+    print_answer(answer, args)
+    return answer.exit
+
+
+def _move(command: Command, args: Namespace) -> int:
+    from .databases import move
+
+    answer = move(located(args), actor=args.actor, **command.values(args))
+    print_answer(answer, args)
+    return answer.exit
+
+
 def _completion(_: Command, args: Namespace) -> int:
     import shtab
 
@@ -219,6 +237,8 @@ OWN: dict[str, Callable[[Command, Namespace], int]] = {
     "web": _web,
     "watch": _watch,
     "tui": _tui,
+    "db": _db,
+    "move": _move,
     "mcp": _mcp,
     "prime": _prime,
     "hook": _hook,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ...board import PAGE
+from ...config import require_files
 from ...core.errors import Invalid
 from ...interop import setup as clients
 
@@ -30,7 +31,7 @@ def set_up(values: Values, locate: Locate, ask: Ask | None) -> SetUp:
         raise Invalid("git is set up by itself, for one repository", next="run `taskwall setup git`")
     from ...interop.gitconf import set_up_git
 
-    return set_up_git(locate().path, ask=_about_plan(ask), **values)
+    return set_up_git(require_files(locate()), ask=_about_plan(ask), **values)
 
 
 def with_git(place: Place, ask: Ask | None, *, yes: bool) -> Place:
@@ -61,7 +62,7 @@ def diff(values: Values, locate: Locate, _: Ask | None) -> Answer:
     """What changed between two commits."""
     from ...interop.githistory import diff
 
-    return diff(locate().path, values.get("revisions", ""))
+    return diff(require_files(locate()), values.get("revisions", ""))
 
 
 def history(values: Values, locate: Locate, _: Ask | None) -> Answer:
@@ -70,7 +71,7 @@ def history(values: Values, locate: Locate, _: Ask | None) -> Answer:
 
     if "task_id" not in values:
         raise Invalid("log --git tells of one task", next="name it, or see `taskwall diff A..B`")
-    return history(locate().path, values["task_id"], values.get("limit", PAGE))
+    return history(require_files(locate()), values["task_id"], values.get("limit", PAGE))
 
 
 def examined(values: Values, locate: Locate, ask: Ask | None) -> Answer:

@@ -33,7 +33,7 @@ def trust(
     Raises Reserved unless a person acts, Untrusted when nobody has agreed, Invalid when a command cannot be shown.
     """
     board = open_board(location, find_actor(given, os.environ))
-    known = Trust(location.path, os.environ)
+    known = Trust(location.folder, os.environ)
     trusted = known.commands()
     if list:
         return Trusted("list", tuple(trusted))

@@ -223,7 +223,7 @@ class Wall(App[None]):
             return None
 
     async def _lanes(self) -> None:
-        found = await self._ask_board(lambda board: lanes(board.store.events(), board.store.read()))
+        found = await self._ask_board(lambda board: lanes(board.lately(), board.store.read()))
         self.agents.tell(found or [])
 
     def _load(self, screen: TaskScreen) -> None:

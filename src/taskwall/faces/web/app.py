@@ -21,6 +21,7 @@ from ...envelope import dumps, envelope, refusal_envelope
 from ...registry import VERBS
 from .lanes import lanes
 from .live import Live
+from .metrics import MEDIA_TYPE, metrics
 from .openapi import description
 from .runs import tail
 from .security import MAX_BODY, Guard
@@ -45,6 +46,8 @@ STATUSES = {
 }
 """The HTTP status of a refusal; every other one is a conflict with the board as it is."""
 READERS, WRITERS = 2, 4
+WEEK = 7
+"""Days that lanes reach back."""
 PING = 15
 """Seconds after which a silent stream says that it lives."""
 
@@ -58,29 +61,30 @@ class Clerks:
         self._threads = ThreadPoolExecutor(most)
 
     async def run(self, job: Callable[[Board], Any]) -> Response:
-        """Do this with the board: its JSON data in an envelope, or the refusal."""
+        """Do this with the board, and answer with its response, with its JSON, or with the refusal."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, job)
 
     def _answer(self, job: Callable[[Board], Any]) -> Response:
         try:
             if not hasattr(self._own, "board"):
                 self._own.board = self._open()
-            return _json(job(self._own.board))
+            answer = job(self._own.board)
+            return answer if isinstance(answer, Response) else _json(answer)
         except Refused as error:
             return _json(refusal_envelope(error), STATUSES.get(error.code, 409))
 
 
 class Wall:
-    """The application on one board. writable: whether it may change anything."""
+    """The application on one board. local: where its runs are logged. writable: whether it may change anything."""
 
-    def __init__(self, open_board: Callable[[], Board], path: str, *, writable: bool) -> None:
+    def __init__(self, open_board: Callable[[], Board], path: str, local: str, *, writable: bool) -> None:
         board = open_board()
         person = board.store.settings.is_person(board.actor.name)
         about = {"board": path, "actor": board.actor.name, "person": person, "writable": writable}
         self._live = Live(open_board, about)
         # Apart, so that a write that waits for the lock, or for what it verifies, does not keep a read.
         self._reads, self._writes = Clerks(open_board, READERS), Clerks(open_board, WRITERS)
-        self._runs, self._writable = os.path.join(path, ".local", "runs"), writable
+        self._runs, self._writable = os.path.join(local, "runs"), writable
 
     def app(self, token: str, *, remote: bool = False, name: str = "") -> Guard:
         """The guarded ASGI application."""
@@ -91,6 +95,7 @@ class Wall:
             Route("/api/lanes", self._lanes),
             Route("/api/log", self._log),
             Route("/api/openapi.json", self._openapi),
+            Route("/metrics", self._metrics),
             Mount("/", StaticFiles(directory=STATIC, html=True)),
         ]
         return Guard(Starlette(routes=routes, lifespan=self._lifespan), token, remote, name)
@@ -136,11 +141,22 @@ class Wall:
         return await self._reads.run(run)
 
     async def _lanes(self, _: Request) -> Response:
-        return await self._reads.run(lambda board: _ok({"lanes": lanes(board.store.events(), board.store.read())}))
+        return await self._reads.run(lambda board: _ok({"lanes": lanes(board.lately(WEEK), board.store.read())}))
 
     async def _log(self, request: Request) -> Response:
         session = request.query_params.get("session", "")
         return await self._reads.run(lambda _: _ok({"session": session, "lines": tail(self._runs, session)}))
+
+    async def _metrics(self, _: Request) -> Response:
+        def scrape(board: Board) -> Response:
+            try:
+                told = metrics(board.fleet())
+            except Refused:
+                told = metrics(None)
+            # What a host calls itself is read from a file, and need not be valid text.
+            return Response(told.encode(errors="replace"), media_type=MEDIA_TYPE)
+
+        return await self._reads.run(scrape)
 
     async def _openapi(self, _: Request) -> Response:
         return _json(description())

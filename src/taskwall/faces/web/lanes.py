@@ -7,7 +7,7 @@ from ...core.state import is_lapsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Iterator
     from typing import Any
 
     from ...core.view import View
@@ -23,7 +23,7 @@ def lanes(events: Iterable[dict[str, Any]], view: View) -> list[dict[str, Any]]:
     """`{actor, session, spans: [{task, subject, from, to, end}]}`, the lane that was active last first.
 
     end: done, released, held, cancelled, stolen, expired (its lease ran out), open, or lost (the file says otherwise).
-    `to` is absent while no event has ended the claim.
+    `to` is absent while no event has ended the claim. events: the latest, from whenever on.
     """
     spans: list[Span] = []
     current: dict[str, Span] = {}
@@ -39,7 +39,16 @@ def lanes(events: Iterable[dict[str, Any]], view: View) -> list[dict[str, Any]]:
             spans.append(current[task_id])
     for task_id, span in current.items():
         span["end"] = _standing(view, task_id)
-    return _grouped(view, spans[-MAX_SPANS:])
+    return _grouped(view, [*_older(view, current), *spans][-MAX_SPANS:])
+
+
+def _older(view: View, known: Collection[str]) -> Iterator[Span]:
+    """The claims that stand and were made before the first of the events."""
+    for task in view.in_progress():
+        claim = view.standing(task)
+        if claim and task.id not in known:
+            by = (claim.actor, claim.session)
+            yield {"by": by, "task": task.id, "from": claim.since, "end": _standing(view, task.id)}
 
 
 def _standing(view: View, task_id: str) -> str:

@@ -80,7 +80,7 @@ class Guard(Record):
             return 421, "wrong_host", "this server does not go by that name"
         if headers.get("origin", f"http://{host}") not in (f"http://{host}", f"https://{host}"):
             return 403, "wrong_origin", "a page of another origin may not use this board"
-        if not path.startswith("/api/"):  # a link to the page may stand anywhere
+        if not path.startswith(("/api/", "/metrics")):  # a link to the page may stand anywhere
             return None
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
             return 403, "wrong_origin", "a page of another site may not use this board"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import secrets
 import socket
 import sys
@@ -27,7 +29,10 @@ the connection is not encrypted: anyone on the way can read the link. `ssh -L {p
 
 
 class Served(Answer):
-    """A wall that is open. url: with the token, which the page takes out of the address bar."""
+    """A wall that is open. url: with the token, which the page takes out of the address bar.
+
+    A token of the environment's is named and not told: it outlives this server, and so do logs.
+    """
 
     url: str
     board: str
@@ -50,20 +55,22 @@ def serve(
 
     from .app import Wall
 
+    given = _given_token()
     who = config.find_actor(actor or "user", {})
-    wall = Wall(lambda: config.open_board(location, who), location.path, writable=not read_only)
+    wall = Wall(lambda: config.open_board(location, who), location.path, location.local, writable=not read_only)
     bound = _bind(remote or LOOPBACK, port)
     number = bound.getsockname()[1]
-    token = secrets.token_urlsafe(24)
+    token = given or secrets.token_urlsafe(24)
     name = f"[{remote}]" if remote and ":" in remote else remote or LOOPBACK
-    served = Served(f"http://{name}:{number}/#token={token}", location.path, who.name, not read_only)
+    link = f"http://{name}:{number}/#token="
+    served = Served(link + (f"${TOKEN}" if given else token), location.path, who.name, not read_only)
     if remote:
         print(RISK.format(address=safe(remote), actor=safe(who.name), port=number), file=sys.stderr)
     _announce(served, as_json=as_json)
     if open:
         import webbrowser
 
-        webbrowser.open(served.url)
+        webbrowser.open(link + token)
     app = wall.app(token, remote=bool(remote), name=remote or "")
     options = uvicorn.Config(
         app,
@@ -76,6 +83,20 @@ def serve(
     with suppress(KeyboardInterrupt), bound:
         uvicorn.Server(options).run(sockets=[bound])
     return 0
+
+
+TOKEN, SHORTEST = "TASKWALL_WEB_TOKEN", 16
+
+
+def _given_token() -> str:
+    """The token that the environment sets, for whoever cannot learn a new one at each start. Raises Invalid."""
+    given = os.environ.pop(TOKEN, "")  # nothing that is run from here on needs it
+    if given and not re.fullmatch(rf"[A-Za-z0-9_-]{{{SHORTEST},}}", given):
+        raise Invalid(
+            f"${TOKEN} must be at least {SHORTEST} letters, digits, `-` and `_`",
+            next="make one: `openssl rand -hex 24`",
+        )
+    return given
 
 
 def _bind(host: str, port: int | None) -> socket.socket:

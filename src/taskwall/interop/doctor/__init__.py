@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from ...config import require_files
 from ...core.errors import Invalid, Refused
 from . import files, local, repository, texts, work
 from .findings import Diagnosis, found
@@ -38,6 +39,7 @@ def doctor(
 
     ask: shows the plan to a person and returns whether they agree; without it only `yes` repairs.
     """
+    require_files(location)
     if not location.exists:
         raise Invalid(f"there is no board: {location.path} does not exist ({location.why})", next="`taskwall where`")
     first = examine(location, now())

@@ -84,16 +84,7 @@ class Disk:
 
     def read(self, path: str, most: int = MAX_BYTES) -> tuple[bytes, Signature]:
         """The bytes of a regular file of at most `most` bytes. Raises NotPlain, FileNotFoundError."""
-        try:
-            fd = os.open(path, _READ)
-        except FileNotFoundError:
-            raise
-        except NotADirectoryError as error:  # above it lies a file: nothing has this name either
-            raise FileNotFoundError(error.errno, error.strerror, path) from None
-        except OSError as error:
-            if os.path.islink(path):
-                raise NotPlain("a symbolic link") from None
-            raise NotPlain(str(error.strerror), error=error) from None
+        fd = self._open_old(path)
         try:
             found = os.fstat(fd)
             if not stat.S_ISREG(found.st_mode):
@@ -109,6 +100,23 @@ class Disk:
         finally:
             os.close(fd)
         return data, signature(found)
+
+    def read_back(self, path: str, block: int, most: int) -> Iterator[bytes]:
+        """The last `most` bytes of a regular file in blocks, from its end backwards. Raises as `read`, and OSError.
+
+        A block ends where the file does, or at a multiple of its size: one that is full is the same at every reading.
+        """
+        fd = self._open_old(path)
+        try:
+            found = os.fstat(fd)
+            if not stat.S_ISREG(found.st_mode):
+                raise NotPlain("not a regular file")
+            last = (found.st_size - 1) // block * block
+            for start in range(last, max(-1, last - most), -block):
+                os.lseek(fd, start, os.SEEK_SET)
+                yield os.read(fd, block)
+        finally:
+            os.close(fd)
 
     def seen(self, path: str) -> Signature | None:
         """What changes when this file does, None when nothing has this name."""
@@ -193,6 +201,18 @@ class Disk:
                 self._sync(fd)
             finally:
                 os.close(fd)
+
+    def _open_old(self, path: str) -> int:
+        try:
+            return os.open(path, _READ)
+        except FileNotFoundError:
+            raise
+        except NotADirectoryError as error:  # above it lies a file: nothing has this name either
+            raise FileNotFoundError(error.errno, error.strerror, path) from None
+        except OSError as error:
+            if os.path.islink(path):
+                raise NotPlain("a symbolic link") from None
+            raise NotPlain(str(error.strerror), error=error) from None
 
     def _open_new(self, path: str) -> int:
         return os.open(path, _WRITE, 0o666)

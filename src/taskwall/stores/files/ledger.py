@@ -28,7 +28,9 @@ SUFFIX = ".json"
 IDLE_AFTER = 24 * 60 * 60
 """Seconds after which a claim by hand is shown as idle; it stands all the same."""
 BOOKED = tuple(KEYS[key] for key in KEYS if key in BOOKKEEPING and key not in ("epoch", "rev", "createdAt", "key"))
-STORED = ("task", "epoch", "actor", "session", "since", "reserved", "ttl", "open", "past", "process")
+STORED = ("task", "epoch", "actor", "session", "since", "reserved", "ttl", "open", "past", "process", "host")
+LATER = {"process": "", "host": ""}
+"""What entries of earlier versions do not have, and what then stands for it."""
 
 
 @functools.cache
@@ -66,7 +68,7 @@ class Ledger:
         """The latest claim on a task, its lease judged when this was first asked."""
         if task_id not in self._claims:
             entry = self._entry(task_id)
-            claim = _claim(task_id, entry.get("claim"))
+            claim = claim_of(task_id, entry.get("claim"))
             self._claims[task_id] = claim and self._judged(claim, entry.get("lease"), entry.get("taken"))
         return self._claims[task_id]
 
@@ -105,10 +107,10 @@ class Ledger:
         for task_id in dict.fromkeys([*claims, *booked]):
             entry = dict(self._entry(task_id))
             if claim := claims.get(task_id):
-                known = _claim(task_id, entry.get("claim"))
+                known = claim_of(task_id, entry.get("claim"))
                 if known is None or known.epoch != claim.epoch:
                     entry["taken"] = {"at": self._monotonic(), "boot": boot_id()}
-                entry["claim"] = {name: getattr(claim, name) for name in STORED}
+                entry["claim"] = {name: getattr(claim, name) for name in STORED if name != "host" or claim.host}
                 until = self._monotonic() + 60 * (claim.ttl or 0)
                 entry["lease"] = {"until": until, "boot": boot_id()} if claim.ttl is not None else None
             if task_id in booked:
@@ -165,13 +167,13 @@ def _entry(text: str | None) -> dict[str, Any]:
         return {}
 
 
-def _claim(task_id: str, stored: Any) -> Claim | None:
+def claim_of(task_id: str, stored: Any) -> Claim | None:
     """The claim in an entry. The file may be damaged, or come with a hostile repository: its types are checked."""
-    stored = {"process": ""} | stored if isinstance(stored, dict) else {}
+    stored = LATER | stored if isinstance(stored, dict) else {}
     if not stored.keys() >= set(STORED) or stored["task"] != task_id:
         return None
     stored = {name: stored[name] for name in STORED}
-    texts = all(isinstance(stored[name], str) for name in ("actor", "session", "since", "process"))
+    texts = all(isinstance(stored[name], str) for name in ("actor", "session", "since", *LATER))
     options = isinstance(stored["reserved"], str | None) and (stored["ttl"] is None or _is_number(stored["ttl"]))
     if not texts or not options or not fits("epoch", stored["epoch"]) or not isinstance(stored["open"], bool):
         return None

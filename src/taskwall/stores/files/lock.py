@@ -136,7 +136,9 @@ def _myself() -> str:
 @functools.cache
 def _process(pid: int) -> tuple[str, str]:
     host = os.uname().nodename if hasattr(os, "uname") else "this host"
-    return f"pid {pid} on {host}", "".join(c if c.isprintable() else " " for c in " ".join(sys.argv)[:80])
+    # An address may hold a password, and this is read by whoever waits.
+    words = " ".join(word.partition("://")[0] + "://…" if "://" in word else word for word in sys.argv)
+    return f"pid {pid} on {host}", "".join(c if c.isprintable() else " " for c in words[:80])
 
 
 def _acquire(path: str, until: float) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import math
 import os
 import time
@@ -12,9 +11,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from ...core.errors import Invalid, Locked, Unreadable, Unwritable
 from ...core.model import Settings
 from ...core.view import Overlay
-from ..base import Txn, Watch
+from ..base import Txn, Watch, require_here
 from .archive import Archive
-from .disk import DISK, Changed, NotPlain, Sure, Unsettled, Write, write_all
+from .disk import DISK, Changed, Sure, Unsettled, Write, write_all
 from .folder import SUFFIX, Folder, promised
 from .index import Index
 from .indexed import IndexView
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from .writing import Writing
 
 LOCAL = ".local"
-MAX_EVENTS = 1024 * 1024 * 1024
 INDEX_FROM = 100
 BATCH = 500
 """How many tasks are archived while others wait."""
@@ -62,7 +60,7 @@ class FileStore:
         disk: Disk = DISK,
         index_from: int | None = INDEX_FROM,
     ) -> None:
-        self.path = path
+        self.path = self.address = path
         self.settings = settings or Settings()
         self.notices: list[str] = []
         self._monotonic, self._disk = monotonic, disk
@@ -90,9 +88,12 @@ class FileStore:
                 f"the board {self.path} cannot be read: {_told(error)}", next="see that this process may read it"
             ) from None
 
+    choose = read
+
     @contextmanager
-    def write(self) -> Iterator[Txn]:
-        """A transaction under the board's lock. Raises Locked, Unwritable, Invalid."""
+    def write(self, *, alone: bool = True) -> Iterator[Txn]:  # noqa: ARG002 - whoever has the lock is
+        """A transaction under the board's lock. Raises Locked, Unwritable, ReadOnly, Invalid."""
+        require_here(self.settings.moved)
         with ExitStack() as stack:
             try:
                 self._settle_in()
@@ -130,13 +131,11 @@ class FileStore:
             except OSError as error:
                 raise self._unwritable(error) from None
 
-    def events(self, task_id: str | None = None) -> list[dict[str, Any]]:
-        """What happened, oldest first; lines that cannot be read are left out."""
-        try:
-            data, _ = self._disk.read(self._in_local("events.jsonl"), most=MAX_EVENTS)
-        except (OSError, NotPlain):
-            return []
-        found = [event for line in data.decode("utf-8", "replace").splitlines() if (event := _event(line))]
+    def events(self, task_id: str | None = None, since: str | None = None) -> list[dict[str, Any]]:
+        """What happened, oldest first; at or after `since`, an RFC 3339 time as in `at`, when it is given."""
+        from .history import read_events  # imported late: no hot command asks
+
+        found = read_events(self._disk, self._in_local("events.jsonl"), since)
         return [event for event in found if task_id in (None, event.get("task"))]
 
     def archive(self, ids: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -296,11 +295,3 @@ def _texts(writes: Iterable[Write]) -> dict[str, str]:
 def _told(error: OSError) -> str:
     """What is wrong, and with which file."""
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
-
-
-def _event(line: str) -> dict[str, Any] | None:
-    try:
-        event = json.loads(line)
-    except ValueError:
-        return None
-    return event if isinstance(event, dict) and "at" in event and "verb" in event else None

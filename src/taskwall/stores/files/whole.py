@@ -1,0 +1,135 @@
+"""A whole board of files, read under its lock or written at once, as it is moved to another store or from one."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import contextmanager
+
+from ...core.errors import Invalid, Unreadable
+from ..whole import ARCHIVE, Piece, Whole, renewed
+from .disk import DISK, Write, read_text, write_all
+from .folder import SUFFIX
+from .patch import encode
+from .view import FileView
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from ...core.model import Task
+    from .store import FileStore
+
+SETTINGS, EVENTS = "board.toml", "events.jsonl"
+BATCH = 500
+_MOVED = re.compile(r"^moved *=.*\n?", re.MULTILINE)
+
+
+@contextmanager
+def held_whole(store: FileStore) -> Iterator[Whole]:
+    """All of a board, on which nobody writes as long as the block lasts. Raises Unreadable when a file is no task."""
+    with store.write() as txn:
+        view = txn.below
+        assert isinstance(view, FileView)
+        tasks = [*view, *_archived(view, store.path)]
+        if flawed := [task.id for task in tasks if task.flaw]:
+            raise Unreadable(
+                f"{len(flawed)} files of {store.path} hold no task, such as {flawed[0]}",
+                by=tuple(flawed[:5]),
+                next="`taskwall doctor` says what helps; then repeat the command",
+            )
+        numeric = {task.id for task in tasks if task.numeric}
+        pieces = [_piece(view, store.path, task, numeric) for task in tasks]
+        yield Whole(tuple(pieces), tuple(store.events()), _MOVED.sub("", settings_text(store.path)))
+
+
+def _archived(view: FileView, board: str) -> Iterator[Task]:
+    folder = os.path.join(board, ARCHIVE)
+    months = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    for month in (os.path.join(folder, name) for name in months):
+        for name in sorted(os.listdir(month)) if os.path.isdir(month) else ():
+            task_id = name.removesuffix(SUFFIX)
+            if name.endswith(SUFFIX) and (task := view.archive.get(task_id)):
+                yield task
+
+
+def _piece(view: FileView, board: str, task: Task, numeric: set[str]) -> Piece:
+    name, _ = view.in_file(task.id)
+    text = renewed(read_text(os.path.join(board, name))[0], task, numeric.__contains__)
+    return Piece(name, text, task, view.claim(task.id))
+
+
+def settings_text(board: str) -> str:
+    """What `board.toml` holds, empty where there is none."""
+    path = os.path.join(board, SETTINGS)
+    return read_text(path)[0] if os.path.exists(path) else ""
+
+
+def set_moved(board: str, moved: str) -> None:
+    """Say in a board's settings where it lies now, so that it is only read here; empty: it lies here."""
+    text = (f"moved = {encode(moved)}\n" if moved else "") + _MOVED.sub("", settings_text(board))
+    path = os.path.join(board, SETTINGS)
+    if text:
+        write_all(DISK, [Write(path, text)], os.path.join(board, ".local"), durable=True)
+    elif os.path.exists(path):
+        os.unlink(path)
+
+
+def write_whole(store: FileStore, whole: Whole, *, moved: str) -> None:
+    """Make a board of these files, claims and events. moved: where it lies until all is done."""
+    write_tasks(store.path, whole, moved=moved)
+    with store.write() as txn:  # makes what is machine-local
+        view = txn.below
+        assert isinstance(view, FileView)
+        claims = {piece.task.id: piece.claim for piece in whole.pieces if piece.claim}
+        foreign = {piece.task.id: piece.task for piece in whole.pieces if not piece.task.gated}
+        local = os.path.join(store.path, ".local")
+        events = "".join(encode(event) + "\n" for event in whole.events)
+        write_all(DISK, view.ledger.writes(claims, foreign, {}, {}), local, durable=True)
+        write_all(DISK, [Write(os.path.join(local, EVENTS), events)], local, durable=True)
+
+
+def write_tasks(board: str, whole: Whole, *, moved: str) -> int:
+    """Write what is not there yet of the task files, and remove those of tasks that lie elsewhere now.
+
+    moved: where the board itself lies; here it is only read. Returns how many files were changed.
+    """
+    wanted = {piece.name: piece.text for piece in whole.pieces}
+    scratch = os.path.join(board, ".local")
+    for folder in {scratch, *(os.path.dirname(os.path.join(board, name)) for name in wanted)}:
+        os.makedirs(folder, exist_ok=True)
+    if not os.path.exists(ignore := os.path.join(scratch, ".gitignore")):
+        write_all(DISK, [Write(ignore, "*\n")], scratch, durable=True)
+    write_all(DISK, [Write(os.path.join(board, SETTINGS), whole.settings)], scratch, durable=True)
+    set_moved(board, moved)
+    writes = [Write(os.path.join(board, n), text) for n, text in wanted.items() if _text(board, n) != text]
+    for start in range(0, len(writes), BATCH):
+        write_all(DISK, writes[start : start + BATCH], scratch, durable=True)
+    gone = _elsewhere(board, wanted.keys())
+    for name in gone:
+        os.unlink(os.path.join(board, name))
+    return len(writes) + len(gone)
+
+
+def _text(board: str, name: str) -> str | None:
+    path = os.path.join(board, name)
+    return read_text(path)[0] if os.path.exists(path) else None
+
+
+def _elsewhere(board: str, wanted: Collection[str]) -> list[str]:
+    """The files of an image that lie where no task has its file any more."""
+    found = []
+    for folder, below, names in os.walk(board):
+        below[:] = [name for name in below if name != ".local"]
+        found += [os.path.relpath(os.path.join(folder, name), board) for name in names if name.endswith(SUFFIX)]
+    return [name for name in found if name not in wanted]
+
+
+def require_image(board: str, of: str, moved: str) -> None:
+    """Let a folder be written over only when it is empty or the image of that board. Raises Invalid.
+
+    moved: what its settings say of where its board lies.
+    """
+    holds = os.path.isdir(board) and any(name != ".local" for name in os.listdir(board))
+    if holds and moved != of:
+        raise Invalid(f"{board} holds a board of its own", next="name a new folder")
