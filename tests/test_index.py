@@ -22,6 +22,7 @@ from taskwall.core.model import Settings
 from taskwall.core.rules import Draft, Edit
 from taskwall.stores.base import Outdated
 from taskwall.stores.files import index as index_module
+from taskwall.stores.files.disk import Disk
 from taskwall.stores.files.store import FileStore
 
 ACTORS = ("user", "a", "b")
@@ -291,6 +292,28 @@ def test_ranks_before_a_ring_that_a_merge_brought_are_those_of_the_files(tmp_pat
     board.update("t5", Edit(add_blocked_by=("before-the-ring",)))
     wall.compare()
     edit(wall, True, "foreign", "t3", [])
+    wall.compare()
+
+
+class Interfering(Disk):
+    """An editor writes into t1 at the moment at which a change of several files is committed."""
+
+    def rename(self, old, new):
+        super().rename(old, new)
+        if new.endswith(f"{os.sep}journal"):
+            path = Path(new).parent.parent / "t1.json"
+            path.write_text(path.read_text().replace("work on", "work by hand on"))
+
+
+def test_an_edit_that_was_kept_over_ours_is_not_hidden_by_the_index(tmp_path, monkeypatch):
+    monkeypatch.setattr(index_module, "LOOK_AT_ALL", -1)
+    monkeypatch.setattr(index_module, "TICKS_NS", 0)
+    wall = Wall(tmp_path)
+    wall.board(0).create([draft("t0", [], ""), draft("t1", ["t0"], ""), draft("t2", ["t1"], "")])
+    wall.compare()
+    wall.stores[0] = FileStore(str(wall.path), RULES, wall.clock.monotonic, disk=Interfering(), index_from=0)
+    changed = wall.board(0).cancel("t0", cascade=True)
+    assert "t1.json was edited" in " ".join([*changed.notices, *wall.stores[0].notices])
     wall.compare()
 
 

@@ -22,7 +22,7 @@ from taskwall.stores.files.disk import Disk
 from taskwall.stores.files.journal import Journal
 from taskwall.stores.files.store import FileStore
 
-FILES = 10
+FILES = 16
 
 
 def make_board(folder):

@@ -90,7 +90,7 @@ SELECT b.rowid, t.rowid FROM files t JOIN edges e ON e.task = t.id JOIN files b 
 WHERE t.open AND b.open
 UNION ALL SELECT c.rowid, p.rowid FROM files c JOIN files p ON p.id = c.parent WHERE c.open AND p.open
 """
-ROOMY, USUAL = -64_000, -2_000
+ROOMY, USUAL = -16_000, -2_000
 """Kilobytes of an index that SQLite keeps in memory: while it is made, and after."""
 SOME = 1000
 """How many files are in memory at once when all are taken in."""
