@@ -106,7 +106,9 @@ class Command(Record):
 
 
 GLOBALS = (
-    Argument("--board", "board", doc="the board: a .tasks folder, or the folder that holds it"),
+    Argument(
+        "--board", "board", doc="the board: a .tasks folder, the folder that holds it, or postgresql://…?board=NAME"
+    ),
     Argument("--as", "actor", doc="who acts"),
     Argument("--json", "json", "flag", "answer as JSON"),
 )
