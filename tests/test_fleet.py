@@ -217,7 +217,8 @@ def test_finished_work_costs_nothing(tmp_path):
         board.fleet()
         costs.append(Counter().cost(folder, board.fleet))
     small, large = costs
-    assert large.opened <= small.opened + 2 and large.calls <= small.calls * 1.1 + 200, costs
+    # Of a large board, the tasks that were written just now are read again; of finished ones, nothing is.
+    assert large.opened <= small.opened + 20 + 2 and large.calls <= small.calls * 1.1 + 200, costs
 
 
 def test_the_fleet_of_the_docs_is_what_the_command_prints():
