@@ -114,6 +114,14 @@ class Figure(NamedTuple):
 FIGURES = pytest.StashKey[list]()
 
 
+def pytest_collection_modifyitems(items):
+    """What every store is asked, PostgreSQL is asked in the whole suite; in the quick one, the contract is enough."""
+    for item in items:
+        store = getattr(item, "callspec", None) and item.callspec.params.get("store")
+        if store == "postgres" and item.path.name != "test_store_contract.py":
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_configure(config):
     config.stash[FIGURES] = []
 

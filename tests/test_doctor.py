@@ -21,6 +21,8 @@ from taskwall.interop.doctor.findings import CODES
 from taskwall.interop.gitconf import set_up_git
 from taskwall.stores.files.store import FileStore
 
+pytestmark = pytest.mark.slow
+
 GIT_ENV = os.environ | {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",

@@ -78,6 +78,7 @@ def boards(draw):
     return tasks
 
 
+@pytest.mark.slow
 @given(boards())
 def test_json_lines_bring_back_the_same_board(tasks):
     batch = ours.read([Text("b.jsonl", EXPORTERS["jsonl"](View(tasks, {}, Settings())))])

@@ -257,6 +257,7 @@ def test_a_write_carries_the_index_on_so_that_nothing_need_be_looked_at(tmp_path
     assert looks == []
 
 
+@pytest.mark.slow
 def test_what_makes_chains_longer_or_shorter_has_no_rank_counted_anew(tmp_path, monkeypatch):
     wall = large_wall(tmp_path)
     counted = []

@@ -23,6 +23,8 @@ from taskwall.stores.files.whole import held_whole
 from taskwall.stores.postgres.rows import row_of
 from taskwall.stores.whole import unlike
 
+pytestmark = pytest.mark.slow
+
 USER = Actor("user", "user")
 NAMES = iter(range(10**9))
 

@@ -266,6 +266,7 @@ def report(figure, chaos, name, *, kills, looks):
     figure(f"chaos{name}: looks of a reader", tried=chaos.looks, bad=chaos.bad, at_least=looks)
 
 
+@pytest.mark.slow
 def test_agents_killed_at_random_do_every_task_once_quickly(chaos, figure):
     report(figure, chaos(tasks=10).run(2, kills=3), ", quick", kills=3, looks=10)
 

@@ -249,6 +249,7 @@ def prove(figure, name, which, examples, steps, at_least, **more):
     figure(f"model: {name}, {examples} x {steps}: requests under a kill", tried=tried, bad=0, at_least=at_least)
 
 
+@pytest.mark.slow
 def test_the_model_with_kills_quickly(figure):
     prove(figure, "kills, quick", Crashes, 10, 20, 3, derandomize=True)
 

@@ -22,6 +22,8 @@ from taskwall.core.rules import Draft, Edit
 from taskwall.stores.base import Outdated
 from taskwall.stores.postgres.database import READ, WRITE, Address, Database, Session
 
+pytestmark = pytest.mark.slow
+
 RULES = Settings(max_attempts=1000)
 
 

@@ -20,6 +20,8 @@ from taskwall.core.rules import Draft, Edit
 from taskwall.core.state import find_cycle
 from taskwall.stores.postgres.database import Session
 
+pytestmark = pytest.mark.slow
+
 
 def place(_=None):
     return board_url(f"crowd{next(COUNT)}")

@@ -93,6 +93,7 @@ def no_read_through():
     Journal.mark = None
 
 
+@pytest.mark.slow
 def test_readers_see_whole_transactions_quickly(tmp_path, figure):
     tried, bad = looked(make_board(tmp_path / "board"), 0.7, 2)
     figure("readers during transactions, quick", tried=tried, bad=bad, at_least=50)
