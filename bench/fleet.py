@@ -39,8 +39,8 @@ def new_server():
 
 def claimer(url, name):
     from taskwall.board import Board
-    from taskwall.core.errors import NothingActionable
     from taskwall.core.model import Actor
+    from taskwall.core.refusals import NothingActionable
     from taskwall.stores.postgres.database import Address, Database
     from taskwall.stores.postgres.store import PostgresStore
 
