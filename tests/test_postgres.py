@@ -527,19 +527,33 @@ def test_an_mcp_server_and_the_page_serve_it(tw, url, tmp_path):
     assert "走水电" in tw("export", "html")
 
 
-def test_a_watch_goes_on_when_the_server_was_away(alone, url):
+def test_a_watch_goes_on_when_the_server_was_away(alone, url, monkeypatch):
+    from taskwall.core.errors import Unreadable
     from taskwall.faces.watch import events
 
     board = open_board(alone, "bob")
-    add(board, "before")
     told = events(board)
-    heard = []
-    thread = threading.Thread(target=lambda: heard.append(next(told)), daemon=True)
-    thread.start()
+
+    def hears():
+        """What the watch tells next, while tasks are added."""
+        heard = []
+        thread = threading.Thread(target=lambda: heard.append(next(told)), daemon=True)
+        thread.start()
+        until(lambda: not thread.is_alive() or add(board, f"x{next(NUMBERS)}") is None)
+        return heard[0]["verb"]
+
+    assert hears() == "create"
+    away, read = [Unreadable("the server is away")], alone.read
+
+    def read_later(**more):
+        if away:
+            raise away.pop()
+        return read(**more)
+
+    monkeypatch.setattr(alone, "read", read_later)
     cut_all(url)
-    until(lambda: not thread.is_alive() or add(board, f"x{next(NUMBERS)}"))
-    thread.join(20)
-    assert heard[0]["verb"] == "create"
+    assert hears() == "create"
+    assert not away
 
 
 @pytest.mark.slow
