@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from conftest import add, ids, open_board
+from worker_process import until
 from postgres import board_url, database_url, new_database, open_postgres, own_server
 
 from taskwall import config
@@ -32,14 +33,6 @@ def refused(code, call, *arguments, **more):
         call(*arguments, **more)
     assert found.value.code == code, found.value
     return found.value
-
-
-def until(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.01)
-    return found
 
 
 @pytest.fixture

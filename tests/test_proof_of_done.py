@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from boardfiles import Files
 from conftest import add, ids, open_board
+from worker_process import until
 from mcp_process import McpServer, told
 from test_cli import CLEAN
 
@@ -58,14 +59,6 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
-
-
-def until(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.01)
-    return found
 
 
 # Checks

@@ -158,16 +158,17 @@ class Board:
         view = self.store.choose()
         free = (task.id for task in actionable(view, self.actor) if task.id not in but) if view else iter(())
         chosen = list(islice(free, CANDIDATES))
-        for alone in (bool(self.store.settings.claims_per_session), True):
+        alone = bool(self.store.settings.claims_per_session)
+        while True:
             with self.store.write(alone=alone) as txn:
                 still = (t for i in chosen if (t := txn.get(i)) and is_actionable(txn, t, self.actor))
                 best = next(still, None) or next((t for t in actionable(txn, self.actor) if t.id not in but), None)
                 if best:
                     change = rules.claim(txn, self.actor, best, None, self._now(), ttl=ttl, anew=True)
                     return self._apply("claim", txn, change)
-                if txn.alone:  # nothing was passed over because others are about to change it
+                if txn.alone:
                     raise rules.nothing_to_claim(txn, self.actor)
-        raise AssertionError
+            alone = True  # something was perhaps passed over because others were about to change it
 
     def complete(self, name: str, *, result: str = "", products: Sequence[str] = ()) -> Changed:
         """Complete a task, when it keeps what it promised. `products` are promised and verified now."""

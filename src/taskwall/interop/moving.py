@@ -78,7 +78,7 @@ def _to_database(source: Location, target: Location) -> Whole:
                 set_moved(source.path, _place(target))
         except BaseException:
             # Raises when nobody can tell what became of it: then it is not opened again here.
-            empty = not store.read().counts()[1]
+            empty = store.is_empty()
             if empty:
                 set_moved(source.path, "")
             if made and empty:

@@ -6,6 +6,7 @@ import json
 
 from ..core.errors import Unwritable
 from ..core.record import Record
+from .files.archive import ARCHIVE
 from .files.changes import differences, free_form, key_order
 from .files.dialects import read
 from .files.patch import encode, parse, patch
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 
 UNSTORED = ("lease", "left", "process")
 """What of a claim is judged anew wherever it is read: leases begin anew where a board is moved to."""
-ARCHIVE = "archive/"
+
+
+def is_archived(name: str) -> bool:
+    """Whether a file of this name, relative to the board, lies in the archive."""
+    return name.startswith(f"{ARCHIVE}/")
 
 
 class Piece(Record):
@@ -33,7 +38,7 @@ class Piece(Record):
     @property
     def archived(self) -> bool:
         """Whether the file lies in the archive."""
-        return self.name.startswith(ARCHIVE)
+        return is_archived(self.name)
 
 
 class Whole(Record):

@@ -18,6 +18,7 @@ from ...results import Answer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...config import Location
+    from .security import Guard
 
 LOOPBACK = "127.0.0.1"
 PORTS = range(7420, 7520)
@@ -51,8 +52,6 @@ def serve(
     as_json: bool = False,
 ) -> int:
     """Serve the board of a location until interrupted. remote: the address to bind instead of loopback."""
-    import uvicorn
-
     from .app import Wall
 
     given = _given_token()
@@ -71,7 +70,14 @@ def serve(
         import webbrowser
 
         webbrowser.open(link + token)
-    app = wall.app(token, remote=bool(remote), name=remote or "")
+    _answer(wall.app(token, remote=bool(remote), name=remote or ""), bound)
+    return 0
+
+
+def _answer(app: Guard, bound: socket.socket) -> None:
+    """Answer requests on a bound socket until interrupted."""
+    import uvicorn
+
     options = uvicorn.Config(
         app,
         log_level="critical",
@@ -82,7 +88,6 @@ def serve(
     )
     with suppress(KeyboardInterrupt), bound:
         uvicorn.Server(options).run(sockets=[bound])
-    return 0
 
 
 TOKEN, SHORTEST = "TASKWALL_WEB_TOKEN", 16

@@ -22,6 +22,14 @@ ARCHIVE, UNDATED = "archive", "undated"
 _MONTH = r"[0-9]{4}-[0-9]{2}"
 
 
+def folder_of(task: Task) -> str:
+    """The folder of the archive, relative to the board, in which a finished task belongs."""
+    import re  # imported late: no command of daily work needs it
+
+    month = (task.completed_at or task.updated_at or "")[:7]
+    return os.path.join(ARCHIVE, month if re.fullmatch(_MONTH, month) else UNDATED)
+
+
 class Archive:
     """The archive of one board, as far as it is asked about. A file that cannot be read holds no task."""
 
@@ -66,10 +74,7 @@ class Archive:
         """Move the file of a finished task here. False when it must stay: it is found here by its name alone."""
         if name != task.id + SUFFIX or not task.closed or task.flaw:
             return False
-        import re  # imported late: this is no question of every day
-
-        month = (task.completed_at or task.updated_at or "")[:7]
-        folder = os.path.join(self._board, ARCHIVE, month if re.fullmatch(_MONTH, month) else UNDATED)
+        folder = os.path.join(self._board, folder_of(task))
         for each in (os.path.dirname(folder), folder):
             self._disk.make_folder(each)
             if not self._disk.is_folder(each):

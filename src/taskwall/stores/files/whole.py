@@ -6,7 +6,8 @@ import os
 from contextlib import contextmanager
 
 from ...core.errors import Invalid, Unreadable
-from ..whole import ARCHIVE, Piece, Whole, renewed
+from ..whole import Piece, Whole, renewed
+from .archive import ARCHIVE
 from .disk import DISK, Write, read_text, write_all
 from .folder import SUFFIX
 from .moved import SETTINGS, set_moved, settings_text, without_moved

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from ...core.record import Record
-from .database import READ, Database, Session
+from .database import LOCKS, READ, Database, Session
 from .rows import task_from
 from .schema import OLDEST, latest, state
 
@@ -18,10 +18,10 @@ BROKEN_INDEXES = """
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = 'taskwall' AND NOT i.indisvalid
 """
-HOLDERS = """
+HOLDERS = f"""
 SELECT l.pid, l.virtualtransaction, coalesce(nullif(a.application_name, ''), a.usename, '')
 FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
-WHERE l.locktype = 'advisory' AND l.classid = 29815 AND l.granted
+WHERE l.locktype = 'advisory' AND l.classid = {LOCKS} AND l.granted
 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 LOOKS_APART = 1.0

@@ -24,6 +24,8 @@ from .address import HOW, Address
 
 PATIENCE = 15.0
 """Seconds to wait for a server that does not answer: a restart takes less."""
+LOCKS = 0x7477
+"""The class of our advisory locks; each board's number is the lock."""
 LOCK_SECONDS = 10
 MOST_CONNECTIONS = 16
 """Those of one process: as many threads may read and write at once."""

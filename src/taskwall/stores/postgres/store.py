@@ -20,15 +20,13 @@ from ...core.model import Settings
 from ..base import Txn, Watch, require_here
 from ..whole import Whole
 from .address import Address
-from .database import MOVE, READ, WRITE, Database, Session, Trace
+from .database import LOCKS, MOVE, READ, WRITE, Database, Session, Trace
 from .rows import EVENT, event_row
 from .schema import require_tables
 from .view import PostgresView
 from .whole import read_whole, write_whole
 from .writing import count_waits, write
 
-LOCKS = 0x7477
-"""The class of our advisory locks; each board's number is the lock."""
 WILD = "EXISTS (SELECT FROM taskwall.edges WHERE board = boards.id AND wild)"
 SERVER_CLOCK = "extract(epoch FROM clock_timestamp())"
 BATCH = 5000
@@ -103,11 +101,15 @@ class PostgresStore:
             query = "INSERT INTO taskwall.boards (name) VALUES (%s) ON CONFLICT (name) DO NOTHING"
             return session.run(query, self.name) > 0
 
+    def is_empty(self) -> bool:
+        """Whether the board holds no task, not even an archived one."""
+        with self.database.session(READ) as session:
+            return not session.rows("SELECT 1 FROM taskwall.tasks WHERE board = %s LIMIT 1", self.number)
+
     def unmake(self) -> None:
-        """Take back a board that was made in vain."""
-        query = "DELETE FROM taskwall.boards WHERE name = %s AND tasks = 0"
+        """Take back a board that was made in vain, and is empty."""
         with self.database.session(WRITE) as session:
-            session.run(query, self.name)
+            session.run("DELETE FROM taskwall.boards WHERE name = %s", self.name)
         self._number = None
 
     # The contract of a store

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from typing import Any
 
 from ...core.errors import Invalid
@@ -12,9 +11,10 @@ from ...core.graph import rings
 from ...core.model import Settings, Task, stored
 from ...core.state import is_waiting, waits_for
 from ...core.view import View
+from ..files.archive import folder_of
 from ..files.folder import SUFFIX
 from ..files.patch import encode
-from ..whole import ARCHIVE, Piece, Whole, renewed
+from ..whole import Piece, Whole, is_archived, renewed
 from .database import Session
 from .rows import COLUMNS, EVENT, Kept, claim_text, edges_of, event_row, row_of, short
 
@@ -48,7 +48,7 @@ def _piece(kept: Kept, numeric: set[str]) -> Piece:
         old_name, old_text = json.loads(kept.origin)
         text = renewed(old_text, task, numeric.__contains__)
         # Where it came from it may lie again, unless it was archived or brought back since.
-        same_place = old_name.startswith(ARCHIVE) == kept.archived
+        same_place = is_archived(old_name) == kept.archived
         name = old_name if same_place else _file_of(task, archived=kept.archived, name=os.path.basename(old_name))
     return Piece(name, text, task, kept.claim)
 
@@ -59,10 +59,7 @@ def _canonical(task: Task) -> str:
 
 def _file_of(task: Task, *, archived: bool, name: str = "") -> str:
     name = name or task.id + SUFFIX
-    if not archived:
-        return name
-    month = (task.completed_at or task.updated_at or "")[:7]
-    return f"{ARCHIVE}{month if re.fullmatch('[0-9]{4}-[0-9]{2}', month) else 'undated'}/{name}"
+    return os.path.join(folder_of(task), name) if archived else name
 
 
 def write_whole(session: Session, board: int, whole: Whole, now: str) -> None:
