@@ -13,7 +13,7 @@ from itertools import islice
 from .core import rules
 from .core.errors import Refused
 from .core.model import CLOSED, Actor, Task
-from .core.state import Waiting, actionable, is_actionable, waits_for, who_must_act, would_unblock
+from .core.state import Waiting, actionable, waits_for, who_must_act, would_unblock
 from .core.view import age
 from .results import (
     MOST_COUNTED,
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from .fleet import Fleet
     from .stores.base import Store, Txn
 
-CANDIDATES = 1
-"""How many tasks are chosen before the lock. Who finds that another has taken it chooses under the lock, where that
-costs little; to have several ready would cost everybody, each time."""
 MAX_NAMED = 5
 """How many tasks a notice names."""
 DAY_NS = 24 * 3_600_000_000_000
@@ -154,16 +151,11 @@ class Board:
         ttl = self.lease if ttl is None else ttl
         if name:
             return self._change(rules.claim, name, beside=True, ttl=ttl, steal=steal, reason=reason)
-        # Chosen before the lock and looked at again under it, so that others need not wait for the choice.
-        view = self.store.choose()
-        free = (task.id for task in actionable(view, self.actor) if task.id not in but) if view else iter(())
-        chosen = list(islice(free, CANDIDATES))
         alone = bool(self.store.settings.claims_per_session)
         while True:
             with self.store.write(alone=alone) as txn:
-                still = (t for i in chosen if (t := txn.get(i)) and is_actionable(txn, t, self.actor))
-                best = next(still, None) or next((t for t in actionable(txn, self.actor) if t.id not in but), None)
-                if best:
+                # Under the lock: of many who choose before it, all but one would choose what is then taken.
+                if best := next((task for task in actionable(txn, self.actor) if task.id not in but), None):
                     change = rules.claim(txn, self.actor, best, None, self._now(), ttl=ttl, anew=True)
                     return self._apply("claim", txn, change)
                 if txn.alone:

@@ -32,6 +32,11 @@ def settle(task: Task, entry: Claim | None, ended: int = 0) -> Task:
     return task.replace(status=PENDING, owner=entry.reserved) if task.status == IN_PROGRESS else task
 
 
+def is_held(task: Task, entry: Claim | None, ended: int = 0) -> bool:
+    """Whether a task is in progress, whatever became of the lease."""
+    return settle(task, entry and entry.replace(lease=LIVE), ended).status == IN_PROGRESS
+
+
 def _settle_dialect(task: Task, entry: Claim | None, ended: int) -> Task:
     """Files of other programs have no epoch: the entry's counts, and only their status tells a claim from its end."""
     known = max(entry.epoch if entry else 0, ended)

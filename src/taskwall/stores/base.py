@@ -33,17 +33,12 @@ if TYPE_CHECKING:
             anew: before an empty answer: what was derived from the board earlier is compared with it.
             """
 
-        def choose(self) -> View | None:
-            """The board as it is now, to choose from it what a transaction shall claim; None where that itself chooses.
-
-            A transaction that does not hold the board alone chooses among what no other one is about to change.
-            """
-
         def write(self, *, alone: bool = True) -> AbstractContextManager[Txn]:
             """The only writer for as long as the block lasts; its changes are kept when it ends without an exception.
 
             alone: without it, others may change other tasks meanwhile, where the store lets them. Then only claims are
-            changed, and status and owner with them, of tasks that `lock`, `unblocked` or `held_by` has told of.
+            changed, and status and owner with them, of tasks that `lock`, `unblocked` or `held_by` has told of; and
+            `unblocked` passes over what others are about to change.
             When the block ends normally, everything is durable; when it raises, nothing was written.
             Raises Locked, Unwritable, and Invalid when a new id is taken.
             """

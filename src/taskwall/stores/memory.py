@@ -50,8 +50,6 @@ class MemoryStore:
                 dict(self._archived),
             )
 
-    choose = read
-
     @contextmanager
     def write(self, *, alone: bool = True) -> Iterator[Txn]:  # noqa: ARG002 - everybody is
         """A transaction; its changes are kept when the block ends without an exception."""

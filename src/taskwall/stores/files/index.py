@@ -19,7 +19,7 @@ import time
 from contextlib import contextmanager, suppress
 
 from ..base import Outdated
-from .folder import RACY_NS, SUFFIX, UNSEEN, promised, read_file
+from .folder import RACY_NS, SUFFIX, UNSEEN, read_file
 from .ledger import boot_id
 from .tables import TABLES, count_ranks, fill, run, take_in, take_in_claims
 
@@ -31,14 +31,15 @@ except ImportError:  # a Python built without it
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from sqlite3 import Connection
     from typing import Any
 
     from .disk import Disk, Signature
-    from .tables import Beside, Pair
+    from .folder import Found
+    from .tables import Beside, Pair, Standing
 
-VERSION = 3
+VERSION = 4
 LOOK_AT_ALL = 1000
 """Up to so many files, each is compared with its signature at every read: some milliseconds."""
 LATE, SPARING = 15.0, 30
@@ -49,7 +50,7 @@ PATIENCE = 10.0
 """Seconds to wait for a process that makes the index."""
 TICKS_NS = 50_000_000
 """Longer than what lies between two time stamps that the kernel gives one after the other."""
-ENTRY = "SELECT c.entry FROM files f LEFT JOIN claims c ON c.id = f.id WHERE f.open AND f.id = ?"
+ENTRY = "SELECT entry FROM files WHERE open AND id = ?"
 
 
 class Busy(Exception):
@@ -148,7 +149,7 @@ class Index:
         doubt = self._changed_since if held else lambda about: whole or self._in_doubt(about, locked)
         for again in (True, False):
             try:
-                return self._read(doubt, ranked=not held) if connect is not None else None
+                return self._read(doubt) if connect is not None else None
             except (Busy, OSError):
                 return None
             except Error as error:
@@ -156,16 +157,16 @@ class Index:
                     return None
         return None
 
-    def _read(self, doubt: Callable[[About], bool], *, ranked: bool) -> Reading:
+    def _read(self, doubt: Callable[[About], bool]) -> Reading:
         connection, looked = self._open(), False
         try:
             connection.execute("BEGIN")
             about = About.of(connection)  # the state is that of the first look at it
-            if about is None or (ranked and about.unranked) or doubt(about):
+            if about is None or about.unranked or doubt(about):
                 connection.execute("ROLLBACK")
                 # Asked once more: a write may have come between that state and the look at the folder.
                 looked = self._refresh(connection, doubt)
-                if ranked and not looked:
+                if not looked:
                     _rank(connection)
                 connection.execute("BEGIN")
                 connection.execute("SELECT 1 FROM about").fetchone()
@@ -174,14 +175,16 @@ class Index:
             raise
         return Reading(self, connection, looked=looked)
 
-    def carry(self, files: Mapping[str, str | None], entries: Mapping[str, str], before: tuple[int, int]) -> None:
-        """Take in what we have just written under the board's lock: texts of files by their names, None for one that
-        is gone, and of ledger entries by their tasks.
+    def carry(
+        self, found: Collection[Found], gone: Sequence[str], entries: Mapping[str, Standing], before: tuple[int, int]
+    ) -> None:
+        """Take in what we have just written under the board's lock: files, the names of those that are gone, and
+        ledger entries by their tasks.
 
         before: the stamps until then. Leaves the index as it is, and so in doubt, when anybody else may have changed
         something.
         """
-        if not self.exists or not (files or entries):
+        if not self.exists or not (found or gone or entries):
             return
         with suppress(Error, OSError):
             connection = self._open()
@@ -189,18 +192,15 @@ class Index:
                 connection.execute("BEGIN IMMEDIATE")
                 about = About.of(connection)
                 if about and about.settled and about.stamps == before:
-                    self._carry(connection, about, files, entries)
+                    # Not settled, they are read again before anybody goes by them alone: we need not look at them now.
+                    pairs = [(os.fsencode(each.name), each) for each in found]
+                    take_in(connection, pairs, [*map(os.fsencode, gone)], self._beside, entries)
+                    self._carry_stamps(connection, about)
                     connection.execute("COMMIT")
             finally:
                 self.close(connection)
 
-    def _carry(
-        self, connection: Connection, about: About, files: Mapping[str, str | None], entries: Mapping[str, str]
-    ) -> None:
-        # Not settled, they are read again before anybody goes by them alone: we need not look at what lies there now.
-        found = [(os.fsencode(name), promised(name, text)) for name, text in files.items() if text is not None]
-        gone = [os.fsencode(name) for name, text in files.items() if text is None]
-        take_in(connection, found, gone, self._beside, entries)
+    def _carry_stamps(self, connection: Connection, about: About) -> None:
         # Those that nothing was written to are as they were.
         tasks, ledger = (
             self._disk.stamp(folder, known) if now != known else known

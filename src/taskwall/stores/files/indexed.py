@@ -30,8 +30,7 @@ EXISTS (SELECT 1 FROM edges INDEXED BY one_sided WHERE wild)
 FLAWED = "SELECT name, id, subject, flaw FROM files INDEXED BY flawed WHERE flaw IS NOT NULL"
 TWINS = "SELECT f.name, f.id FROM twins t CROSS JOIN files f ON f.id = t.id WHERE f.flaw IS NULL"
 ONE = """
-SELECT f.name, f.text, f.settled, f.mtime, f.ctime, f.size, f.ino, f.open, c.entry
-FROM files f LEFT JOIN claims c ON c.id = f.id WHERE f.flaw IS NULL AND f.id = ?
+SELECT name, text, settled, mtime, ctime, size, ino, open, entry FROM files WHERE flaw IS NULL AND id = ?
 """
 YOUNGER = "(created, natural, id) > (?, ?, ?)"
 
@@ -178,8 +177,9 @@ class IndexView(FileView):
 
     def unblocked(self) -> Iterator[Task]:
         """The open tasks that wait for no other, in the order in which work is offered; those in progress come last."""
-        order = "held, priority, rank DESC, created, natural, id"
-        return self._each(f"SELECT id FROM files WHERE open AND NOT waits ORDER BY {order}")
+        for which in ("NOT held", "held"):
+            order = "priority, rank DESC, created, natural, id"
+            yield from self._each(f"SELECT id FROM files WHERE open AND NOT waits AND {which} ORDER BY {order}")
 
     def in_progress(self) -> Iterator[Task]:
         """The tasks that somebody holds."""

@@ -100,10 +100,12 @@ class Ledger:
 
     def writes(
         self, claims: dict[str, Claim], tasks: dict[str, Task], free: dict[str, dict[str, Any]], ended: dict[str, int]
-    ) -> list[Write]:
-        """The files to write for these claims, whose leases start now, and for what these tasks' files never gain."""
+    ) -> dict[str, Write]:
+        """By task, the files to write for these claims, whose leases start now, and for what these tasks' files never
+        gain.
+        """
         booked = {i: {name: getattr(t, name) for name in BOOKED} for i, t in tasks.items() if not t.gated}
-        found = []
+        found = {}
         for task_id in dict.fromkeys([*claims, *booked]):
             entry = dict(self._entry(task_id))
             if claim := claims.get(task_id):
@@ -119,7 +121,7 @@ class Ledger:
                 entry["free"] = free[task_id]
             if task_id in ended:
                 entry["ended"] = ended[task_id]
-            found.append(Write(self._file(task_id), encode(entry) + "\n"))
+            found[task_id] = Write(self._file(task_id), encode(entry) + "\n")
         return found
 
     def _file(self, task_id: str) -> str:

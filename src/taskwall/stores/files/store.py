@@ -13,7 +13,7 @@ from ...core.view import Overlay
 from ..base import Txn, Watch, require_here
 from .archive import Archive
 from .disk import DISK, Changed, Sure, Unsettled, Write, write_all
-from .folder import SUFFIX, Folder, promised
+from .folder import Folder, promised
 from .index import Index
 from .indexed import IndexView
 from .journal import Journal
@@ -25,7 +25,7 @@ from .view import FileView, Scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from typing import Any
 
@@ -39,7 +39,7 @@ INDEX_FROM = 100
 BATCH = 500
 """How many tasks are archived while others wait."""
 HOUR_NS = 3_600_000_000_000
-JUST_NOW = 0.05
+JUST_NOW = 0.5
 """Seconds for which a writer need not look at the folder again: whoever chooses a task has just done so."""
 READ_RETRIES = 20
 """How often a reader starts again when changes of several files keep coming in between."""
@@ -89,8 +89,6 @@ class FileStore:
             raise Unreadable(
                 f"the board {self.path} cannot be read: {_told(error)}", next="see that this process may read it"
             ) from None
-
-    choose = read
 
     @contextmanager
     def write(self, *, alone: bool = True) -> Iterator[Txn]:  # noqa: ARG002 - whoever has the lock is
@@ -159,7 +157,7 @@ class FileStore:
                 gone = [i for i, name in names.items() if archive.take(name, view.in_file(i)[1])]
                 if gone and self._durable:
                     archive.settle()
-                self._index.carry(dict.fromkeys(names[i] for i in gone), {}, before)
+                self._index.carry([], [names[i] for i in gone], {}, before)
                 write_all(self._disk, [Write(self._in_local("archived"), "\n")], self._local, durable=False)
             except OSError as error:
                 raise self._unwritable(error) from None
@@ -257,8 +255,7 @@ class FileStore:
         before = self._index.stamps
 
         def carry() -> None:
-            entries = {name.removesuffix(SUFFIX): text for name, text in _texts(writing.entries).items()}
-            self._index.carry(_texts(writing.tasks), entries, before)
+            self._index.carry(writing.found.values(), [], writing.standing, before)
 
         if len(writing.tasks) > 1 or (writing.tasks and leased):
             # Readers go by the index as soon as there is no journal to read through.
@@ -298,11 +295,6 @@ class FileStore:
             if full
             else f"allow this process to write in {self.path}",
         )
-
-
-def _texts(writes: Iterable[Write]) -> dict[str, str]:
-    """What was written, by the names of the files."""
-    return {os.path.basename(write.path): write.text for write in writes}
 
 
 def _told(error: OSError) -> str:

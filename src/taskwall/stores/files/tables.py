@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from ...core.claims import settle
+from ...core.claims import is_held
 from ...core.graph import longest_chains, natural
-from ...core.model import CLOSED, COMPLETED, IN_PROGRESS, LIVE
+from ...core.model import CLOSED, COMPLETED, IN_PROGRESS
 from .archive import Archive
 from .folder import task_of
 
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from .ledger import Ledger
 
     Pair = tuple[bytes, Found]
+    Standing = tuple[str | None, bool]
+    """The text of a task's ledger entry, None without one, and whether the task is in progress, given that."""
 
 
 TABLES = """
 CREATE TABLE about (version, boot, tasks, claims, settled, looked, cost, files, open, changes, unranked, rings);
 CREATE TABLE files (
   name BLOB PRIMARY KEY, settled, mtime, ctime, size, ino, id, flaw, open, done, held, waits, priority, rank, created,
-  natural, subject, key, parent, text
+  natural, subject, key, parent, text, entry
 );
-CREATE TABLE claims (id PRIMARY KEY, entry) WITHOUT ROWID;
 CREATE TABLE edges (task, blocker, wild);
 CREATE TABLE archived (id PRIMARY KEY);
 CREATE TABLE twins (id PRIMARY KEY);
@@ -42,7 +43,7 @@ CREATE TABLE twins (id PRIMARY KEY);
 INDICES = """
 CREATE INDEX by_id ON files (id);
 CREATE INDEX by_age ON files (created, natural, id) WHERE open;
-CREATE INDEX offered ON files (held, priority, rank DESC, created, natural, id) WHERE open AND NOT waits;
+CREATE INDEX offered ON files (priority, rank DESC, created, natural, id) WHERE open AND NOT waits AND NOT held;
 CREATE INDEX by_parent ON files (parent) WHERE parent IS NOT NULL;
 CREATE INDEX by_key ON files (key) WHERE key IS NOT NULL;
 CREATE INDEX in_progress ON files (held) WHERE held;
@@ -51,17 +52,17 @@ CREATE INDEX by_blocker ON edges (blocker);
 CREATE INDEX by_task ON edges (task);
 CREATE INDEX one_sided ON edges (task) WHERE wild;
 """
-INSERT = f"INSERT INTO files VALUES ({', '.join('?' * 20)})"
-PLACE = """
-SELECT id, flaw, open, done, created, key, parent, EXISTS (SELECT 1 FROM twins t WHERE t.id = f.id) OR
-EXISTS (SELECT 1 FROM edges WHERE blocker = f.id AND wild) FROM files f WHERE name = ?
-"""
-"""What other rows and edges follow from and what does not change, and whether there is anything odd about a task."""
+INSERT = f"INSERT INTO files VALUES ({', '.join('?' * 20)}, NULL)"
 UPDATE = """
-UPDATE files SET settled = ?, mtime = ?, ctime = ?, size = ?, ino = ?, held = ?, priority = ?, subject = ?, text = ?
-WHERE name = ?
+UPDATE files SET settled = ?, mtime = ?, ctime = ?, size = ?, ino = ?, priority = ?, subject = ?, text = ?,
+held = ?, entry = coalesce(?, entry)
+WHERE name = ? AND (id, open, done, created) = (?, ?, ?, ?) AND key IS ? AND parent IS ? AND flaw IS NULL
+AND NOT EXISTS (SELECT 1 FROM twins t WHERE t.id = files.id)
+AND NOT EXISTS (SELECT 1 FROM edges WHERE blocker = files.id AND wild)
 """
-OPEN = "SELECT name, text, held FROM files WHERE open AND id = ?"
+"""Where all is as it was that other rows and edges follow from, and nothing is odd about the task."""
+OPEN = "SELECT name, text, entry, held FROM files WHERE open AND id = ?"
+STAND = "UPDATE files SET entry = ?, held = ? WHERE open AND id = ?"
 DOUBLED = "SELECT id FROM files WHERE flaw IS NULL GROUP BY id HAVING count(*) > 1"
 UNKNOWN = """
 SELECT DISTINCT blocker FROM edges
@@ -113,11 +114,10 @@ class Beside:
         return self._ledger().text(task_id)
 
     def is_held(self, task: Task, entry: str | None) -> bool:
-        """Whether a task with this entry is in progress, whatever became of the lease."""
+        """Whether a task with this entry is in progress."""
         ledger = self._ledger()
         ledger.prime(task.id, entry)
-        claim = ledger.get(task.id)
-        return settle(task, claim and claim.replace(lease=LIVE), ledger.ended(task.id)).status == IN_PROGRESS
+        return is_held(task, ledger.get(task.id), ledger.ended(task.id))
 
     def archived(self, ids: Iterable[str]) -> list[str]:
         """Which of these tasks lie in the archive."""
@@ -154,26 +154,30 @@ def _insert(connection: Connection, found: Sequence[Pair]) -> None:
 
 
 def take_in(
-    connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], beside: Beside, entries: Mapping[str, str]
+    connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], beside: Beside, known: Mapping[str, Standing]
 ) -> None:
-    """Bring the tables up to these files, which are new or changed, or gone, and to these entries of the ledger."""
-    moved = [pair for pair in found if not _update(connection, *pair)]
+    """Bring the tables up to these files, which are new or changed, or gone. known: how some tasks stand now."""
+    moved = [pair for pair in found if not _update(connection, *pair, known.get(pair[1].task.id))]
     if moved or gone:
         _move(connection, moved, gone, beside)
-    take_in_claims(connection, {each.task.id for _, each in found} | entries.keys(), beside, entries)
+    done = {each.task.id for _, each in found} - {each.task.id for _, each in moved}
+    connection.executemany(STAND, ((*how, task_id) for task_id, how in known.items() if task_id not in done))
+    take_in_claims(connection, {each.task.id for _, each in found} - known.keys(), beside)
 
 
-def _update(connection: Connection, name: bytes, found: Found) -> bool:
+def _update(connection: Connection, name: bytes, found: Found, known: Standing | None) -> bool:
     """Take in a file whose task is where it was: nothing but its own row changes. False when it is not."""
-    row, task = _row(name, found), found.task
-    old = connection.execute(PLACE, (name,)).fetchone()
-    if old is None or old != (*row[6:10], row[14], *row[17:19], 0) or task.flaw or task.blocks:
+    task = found.task
+    if task.flaw or task.blocks:
         return False
     edges = connection.execute("SELECT blocker FROM edges WHERE task = ? AND NOT wild", (task.id,))
     if {i for (i,) in edges} != set(task.blocked_by):
         return False
-    connection.execute(UPDATE, (*row[1:6], row[10], row[12], row[16], row[19], name))
-    return True
+    row = _row(name, found)
+    entry, held = known or (None, row[10])
+    place = (name, row[6], *row[8:10], row[14], *row[17:19])
+    new = (*row[1:6], row[12], row[16], row[19], held, entry, *place)
+    return connection.execute(UPDATE, new).rowcount == 1
 
 
 def _move(connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], beside: Beside) -> None:
@@ -209,25 +213,18 @@ def _count_open(connection: Connection, ids: Iterable[str]) -> int:
     return sum(connection.execute("SELECT count(*) FROM files WHERE open AND id = ?", (i,)).fetchone()[0] for i in ids)
 
 
-def take_in_claims(
-    connection: Connection, ids: Iterable[str] | None, beside: Beside, entries: Mapping[str, str] | None = None
-) -> None:
-    """Bring what is known of claims on open tasks up to the ledger; of all of them when no ids are given.
-
-    entries: the texts of some, which need not be read.
-    """
+def take_in_claims(connection: Connection, ids: Iterable[str] | None, beside: Beside) -> None:
+    """Bring what is known of claims on open tasks up to the ledger; of all of them when no ids are given."""
     if ids is None:
-        claimed = beside.claimed() | {i for (i,) in connection.execute("SELECT id FROM claims")}
-        ids = [i for (i,) in connection.execute("SELECT id FROM files WHERE open") if i in claimed]
+        claimed = beside.claimed()
+        listed = connection.execute("SELECT id, entry IS NOT NULL FROM files WHERE open").fetchall()
+        ids = [task_id for task_id, known in listed if known or task_id in claimed]
     for task_id in ids:
-        row = connection.execute(OPEN, (task_id,)).fetchone()
-        entry = ((entries or {}).get(task_id) or beside.entry(task_id)) if row else None
-        if entry:
-            connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (task_id, entry))
-        elif connection.execute("DELETE FROM claims WHERE id = ?", (task_id,)).rowcount == 0 or not row:
-            continue
-        if (held := beside.is_held(task_of(str(row[0]), row[1]), entry)) != row[2]:
-            connection.execute("UPDATE files SET held = ? WHERE open AND id = ?", (held, task_id))
+        for name, text, *before in connection.execute(OPEN, (task_id,)).fetchall():
+            entry = beside.entry(task_id)
+            standing = [entry, beside.is_held(task_of(str(name), text), entry)]
+            if standing != before:
+                connection.execute(STAND, (*standing, task_id))
 
 
 def _row(name: bytes, found: Found) -> tuple[Any, ...]:

@@ -69,7 +69,7 @@ def write_whole(store: FileStore, whole: Whole, *, moved: str) -> None:
         foreign = {piece.task.id: piece.task for piece in whole.pieces if not piece.task.gated}
         local = os.path.join(store.path, ".local")
         events = "".join(encode(event) + "\n" for event in whole.events)
-        write_all(DISK, view.ledger.writes(claims, foreign, {}, {}), local, durable=True)
+        write_all(DISK, [*view.ledger.writes(claims, foreign, {}, {}).values()], local, durable=True)
         write_all(DISK, [Write(os.path.join(local, EVENTS), events)], local, durable=True)
 
 

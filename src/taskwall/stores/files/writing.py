@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 
+from ...core.claims import is_held
 from ...core.errors import Invalid, Unreadable, Unwritable
 from ...core.model import IN_PROGRESS, stored
 from .archive import ARCHIVE
 from .changes import Kept, differences, free_form, key_order
 from .dialects import NotATask
 from .disk import MAX_BYTES, NotPlain, Write, read_text
-from .folder import SUFFIX, object_of
+from .folder import SUFFIX, UNSEEN, Found, object_of, promised
 from .patch import NotStrict, encode, patch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from ...core.model import Task
@@ -31,8 +33,13 @@ class Writing:
         self._free: dict[str, dict[str, Any]] = {}
         self.left: list[str] = []  # files of the archive whose tasks come back
         _continue_epochs(txn)
-        self.tasks = [write for task in txn.changed.values() if (write := self._of(task))]
-        self.entries = view.ledger.writes(txn.claimed, txn.changed, self._free, _unknown_ends(view, txn))
+        writes = {task.id: write for task in txn.changed.values() if (write := self._of(task))}
+        ends = _unknown_ends(view, txn)
+        entries = view.ledger.writes(txn.claimed, txn.changed, self._free, ends)
+        self.tasks, self.entries = [*writes.values()], [*entries.values()]
+        # What is then there, so that nobody need read it again.
+        self.found = {i: self._promised(txn.changed[i], write) for i, write in writes.items()}
+        self.standing = {i: (write.text, self._is_held(i, ends)) for i, write in entries.items()}
 
     def _of(self, task: Task) -> Write | None:
         if self._txn.is_new(task):
@@ -78,6 +85,16 @@ class Writing:
                 next="repeat the command",
             )
         return text, raw, found, seen
+
+    def _promised(self, task: Task, write: Write) -> Found:
+        name = os.path.basename(write.path)
+        if task.gated:  # all of it is in the file
+            return Found(name, task, UNSEEN, settled=False, text=write.text)
+        return promised(name, write.text)
+
+    def _is_held(self, task_id: str, ends: Mapping[str, int]) -> bool:
+        task = self.found[task_id].task if task_id in self.found else self._view.in_file(task_id)[1]
+        return is_held(task, self._txn.claim(task_id), ends.get(task_id) or self._view.ledger.ended(task_id))
 
     def _numeric(self, task_id: str) -> bool:
         task = self._txn.get(task_id)

@@ -123,9 +123,6 @@ class PostgresStore:
         wild, ringed = session.first
         return PostgresView(session, number, self.settings, self._now, wild=wild, ringed=ringed)
 
-    def choose(self) -> None:
-        """Nothing is chosen beforehand: the transaction itself passes over what others are claiming."""
-
     @contextmanager
     def write(self, *, alone: bool = True) -> Iterator[Txn]:
         """A transaction. Raises Locked, Unwritable, ReadOnly, Invalid, and Outdated when the server gave it up."""
