@@ -109,6 +109,19 @@ class Reading:
         row = next(iter(self.rows(ENTRY, task_id)), None)
         return row[0] if row else ""
 
+    def carry(
+        self, found: Collection[Found], gone: Sequence[str], known: Mapping[str, Standing], before: tuple[int, int]
+    ) -> None:
+        """Take what we have just written under the board's lock into the index: files, the names of those that are
+        gone, and how some tasks stand now. Ends this state.
+
+        before: the stamps until then. Leaves the index as it is, and so in doubt, when anybody else may have changed
+        something.
+        """
+        if self._connection and (found or gone or known):
+            self._index.carry(self._connection, found, gone, known, before)
+            self.end()
+
     def end(self) -> None:
         """Answer no more: a state that is kept keeps SQLite from tidying up, and the connection from its next use."""
         if self._connection:
@@ -175,30 +188,32 @@ class Index:
             raise
         return Reading(self, connection, looked=looked)
 
-    def carry(
-        self, found: Collection[Found], gone: Sequence[str], entries: Mapping[str, Standing], before: tuple[int, int]
-    ) -> None:
-        """Take in what we have just written under the board's lock: files, the names of those that are gone, and
-        ledger entries by their tasks.
-
-        before: the stamps until then. Leaves the index as it is, and so in doubt, when anybody else may have changed
-        something.
-        """
-        if not self.exists or not (found or gone or entries):
-            return
+    def carry(self, connection: Connection, *written: Any) -> None:
+        """See `Reading.carry`. connection: a state of the index from before we wrote."""
         with suppress(Error, OSError):
-            connection = self._open()
             try:
+                self._carry(connection, *written)
+            except Error:  # somebody looked at the folder meanwhile
+                connection.execute("ROLLBACK")
                 connection.execute("BEGIN IMMEDIATE")
-                about = About.of(connection)
-                if about and about.settled and about.stamps == before:
-                    # Not settled, they are read again before anybody goes by them alone: we need not look at them now.
-                    pairs = [(os.fsencode(each.name), each) for each in found]
-                    take_in(connection, pairs, [*map(os.fsencode, gone)], self._beside, entries)
-                    self._carry_stamps(connection, about)
-                    connection.execute("COMMIT")
-            finally:
-                self.close(connection)
+                self._carry(connection, *written)
+            self._fold(connection)
+
+    def _carry(
+        self,
+        connection: Connection,
+        found: Collection[Found],
+        gone: Sequence[str],
+        known: Mapping[str, Standing],
+        before: tuple[int, int],
+    ) -> None:
+        about = About.of(connection)
+        if about and about.settled and about.stamps == before:
+            # Not settled, they are read again before anybody goes by them alone: we need not look at what lies there.
+            pairs = [(os.fsencode(each.name), each) for each in found]
+            take_in(connection, pairs, [*map(os.fsencode, gone)], self._beside, known)
+            self._carry_stamps(connection, about)
+            connection.execute("COMMIT")
 
     def _carry_stamps(self, connection: Connection, about: About) -> None:
         # Those that nothing was written to are as they were.
@@ -241,7 +256,6 @@ class Index:
         with suppress(Error):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            self._fold(connection)
             if self._owner == (os.getpid(), _inode(self.path)):
                 self._idle.append(connection)
 

@@ -14,14 +14,16 @@ from .view import FileView
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import Any
 
     from ...core.model import Settings
     from .archive import Archive
     from .disk import Disk
+    from .folder import Found
     from .index import Reading
     from .ledger import Ledger
+    from .tables import Standing
 
 ODD = """
 SELECT EXISTS (SELECT 1 FROM twins) OR EXISTS (SELECT 1 FROM files INDEXED BY flawed WHERE flaw IS NOT NULL),
@@ -56,6 +58,12 @@ class IndexView(FileView):
         self._reading, self._disk, self._board, self._sure = reading, disk, board, sure
         self._asked: dict[str, tuple[str, Task, Task] | None] = {}  # by id: file, the task there, the task as it stands
         self._children: dict[str, list[Task]] = {}
+
+    def carry(
+        self, found: Collection[Found], gone: Sequence[str], known: Mapping[str, Standing], before: tuple[int, int]
+    ) -> None:
+        """Tell the index what was written; see `Reading.carry`."""
+        self._reading.carry(found, gone, known, before)
 
     def end(self) -> None:
         """Answer no more questions but those that were asked before."""

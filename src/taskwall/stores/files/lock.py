@@ -154,22 +154,26 @@ def _acquire(path: str, until: float) -> int:
         with contextlib.suppress(TimeoutError):
             return _taken(path, 0.0)
     try:
-        # Whoever comes next waits alone at the lock and the others behind it: a process that lets go and comes back
-        # at once would else be first again and again, for it need not wake up.
-        next_one = _taken(path + ".next", until)
-        try:
-            fd = _taken(path, until)
-        finally:
-            _unlock(next_one)
-            os.close(next_one)
-        _turns[key] = time.monotonic() + TURN
-        return fd
+        fd = _in_turn(path, until)
     except TimeoutError:
         holder = _holder(path)
         raise Locked(
             f"the board is locked by another process ({holder or 'unknown'})",
             next="try again; if that process hangs, end it: its lock goes with it",
         ) from None
+    _turns[key] = time.monotonic() + TURN
+    return fd
+
+
+def _in_turn(path: str, until: float) -> int:
+    # Whoever comes next waits alone at the lock and the others behind it: a process that lets go and comes back at once
+    # would else be first again and again, for it need not wake up.
+    next_one = _taken(path + ".next", until)
+    try:
+        return _taken(path, until)
+    finally:
+        _unlock(next_one)
+        os.close(next_one)
 
 
 def _taken(path: str, until: float) -> int:

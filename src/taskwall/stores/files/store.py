@@ -117,8 +117,8 @@ class FileStore:
 
             try:
                 writing = Writing(self._disk, self.path, view, txn)
-                view.end()
                 self._commit(writing, txn)
+                view.end()
             except FileExistsError as error:
                 taken = error.filename2 or error.filename or error.args[0]
                 raise Invalid(f"{taken} exists already", next="choose another id") from None
@@ -157,7 +157,7 @@ class FileStore:
                 gone = [i for i, name in names.items() if archive.take(name, view.in_file(i)[1])]
                 if gone and self._durable:
                     archive.settle()
-                self._index.carry([], [names[i] for i in gone], {}, before)
+                view.carry([], [names[i] for i in gone], {}, before)
                 write_all(self._disk, [Write(self._in_local("archived"), "\n")], self._local, durable=False)
             except OSError as error:
                 raise self._unwritable(error) from None
@@ -255,7 +255,7 @@ class FileStore:
         before = self._index.stamps
 
         def carry() -> None:
-            self._index.carry(writing.found.values(), [], writing.standing, before)
+            writing.view.carry(writing.found.values(), [], writing.standing, before)
 
         if len(writing.tasks) > 1 or (writing.tasks and leased):
             # Readers go by the index as soon as there is no journal to read through.

@@ -9,12 +9,13 @@ from .folder import SUFFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from ...core.model import Claim, Settings, Task
     from .archive import Archive
-    from .folder import Folder
+    from .folder import Folder, Found
     from .ledger import Ledger
+    from .tables import Standing
 
 
 class FileView(View):
@@ -26,6 +27,11 @@ class FileView(View):
     def in_file(self, task_id: str) -> tuple[str, Task]:
         """The path of a task's file, relative to the board, and the task as the file alone tells it."""
         raise NotImplementedError
+
+    def carry(
+        self, found: Collection[Found], gone: Sequence[str], known: Mapping[str, Standing], before: tuple[int, int]
+    ) -> None:
+        """Tell the index what was written; see `Reading.carry`."""
 
     def end(self) -> None:
         """Answer no more questions but those that were asked before."""

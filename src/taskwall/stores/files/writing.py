@@ -29,7 +29,7 @@ class Writing:
     """The files of one transaction, made under the lock. Raises Refused when somebody else changed one of them."""
 
     def __init__(self, disk: Disk, board: str, view: FileView, txn: Txn) -> None:
-        self._disk, self._board, self._view, self._txn = disk, board, view, txn
+        self._disk, self._board, self.view, self._txn = disk, board, view, txn
         self._free: dict[str, dict[str, Any]] = {}
         self.left: list[str] = []  # files of the archive whose tasks come back
         _continue_epochs(txn)
@@ -47,13 +47,13 @@ class Writing:
             text = encode(stored(task), indent="  ") + "\n"
             _check_size(task, text)
             return Write(path, text, exclusive=True)
-        name, known = self._view.in_file(task.id)
+        name, known = self.view.in_file(task.id)
         path = os.path.join(self._board, name)
         text, raw, old, seen = self._read_again(path, known)
         if old.status != IN_PROGRESS == task.status and not task.gated:
             self._free[task.id] = free_form(old, raw)
         try:
-            changes, removed = differences(old, task, raw, self._numeric, self._view.ledger.free(task.id))
+            changes, removed = differences(old, task, raw, self._numeric, self.view.ledger.free(task.id))
         except Kept as kept:
             raise Invalid(
                 f"{path}: its {kept} is {encode(raw[kept.key])[:80]}, which is not ours to replace",
@@ -93,8 +93,8 @@ class Writing:
         return promised(name, write.text)
 
     def _is_held(self, task_id: str, ends: Mapping[str, int]) -> bool:
-        task = self.found[task_id].task if task_id in self.found else self._view.in_file(task_id)[1]
-        return is_held(task, self._txn.claim(task_id), ends.get(task_id) or self._view.ledger.ended(task_id))
+        task = self.found[task_id].task if task_id in self.found else self.view.in_file(task_id)[1]
+        return is_held(task, self._txn.claim(task_id), ends.get(task_id) or self.view.ledger.ended(task_id))
 
     def _numeric(self, task_id: str) -> bool:
         task = self._txn.get(task_id)
