@@ -167,19 +167,18 @@ class Disk:
         finally:
             os.close(fd)
 
-    def stamp(self, folder: str, before: int) -> int | None:
+    def stamp(self, folder: str, now: int, before: int) -> int | None:
         """Give a folder a time stamp that the kernel does not, and return it; None when that is not possible.
 
-        Less than a tick above the present one, and above `before` when that was such a stamp of the same tick.
+        Less than a tick above the present one, and above `before` when that was such a stamp of the same tick. A file
+        system that keeps another one shows it as changed.
         """
-        found = os.stat(folder)
-        now = found.st_mtime_ns
         mine = max(now, before if before - now < TICK_NS else 0) + 1
         try:
-            os.utime(folder, ns=(found.st_atime_ns, mine))
+            os.utime(folder, ns=(now, mine))
         except OSError:  # the folder is somebody else's
             return None
-        return mine if os.stat(folder).st_mtime_ns == mine else None
+        return mine
 
     def rename(self, old: str, new: str) -> None:
         """The file under its new name, in place of what was there."""

@@ -218,7 +218,7 @@ class Index:
     def _carry_stamps(self, connection: Connection, about: About) -> None:
         # Those that nothing was written to are as they were.
         tasks, ledger = (
-            self._disk.stamp(folder, known) if now != known else known
+            self._disk.stamp(folder, now, known) if now != known else known
             for folder, known, now in zip((self._board, self._claims), about.stamps, self.stamps, strict=True)
         )
         about.stamps, about.settled = (tasks or 0, ledger or 0), bool(tasks and ledger)

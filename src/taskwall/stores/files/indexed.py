@@ -31,9 +31,7 @@ EXISTS (SELECT 1 FROM edges INDEXED BY one_sided WHERE wild)
 """
 FLAWED = "SELECT name, id, subject, flaw FROM files INDEXED BY flawed WHERE flaw IS NOT NULL"
 TWINS = "SELECT f.name, f.id FROM twins t CROSS JOIN files f ON f.id = t.id WHERE f.flaw IS NULL"
-ONE = """
-SELECT name, text, settled, mtime, ctime, size, ino, open, entry FROM files WHERE flaw IS NULL AND id = ?
-"""
+TASKS = "SELECT id, name, text, settled, mtime, ctime, size, ino, open, entry FROM files WHERE flaw IS NULL AND"
 YOUNGER = "(created, natural, id) > (?, ?, ?)"
 
 
@@ -81,28 +79,27 @@ class IndexView(FileView):
         found = self._find(task_id)
         return found[:2] if found else self.archive.in_file(task_id)
 
-    def _find(self, task_id: str) -> tuple[str, Task, Task] | None:
+    def _find(self, task_id: str, row: tuple[Any, ...] | None = None) -> tuple[str, Task, Task] | None:
         if task_id not in self._asked:
-            self._asked[task_id] = self._look(task_id)
+            self._asked[task_id] = self._look(task_id, row)
         return self._asked[task_id]
 
-    def _look(self, task_id: str) -> tuple[str, Task, Task] | None:
+    def _look(self, task_id: str, row: tuple[Any, ...] | None) -> tuple[str, Task, Task] | None:
         if odd := self._odd.get(task_id):
             return (*odd, odd[1])
-        row = next(iter(self._reading.rows(ONE, task_id)), None)
-        if row is None:
+        if row is None and (row := next(self._reading.rows(f"{TASKS} id = ?", task_id), None)) is None:
             return None
-        name, task = os.fsdecode(row[0]), None
-        if row[7] and not self._sure:
-            self.ledger.prime(task_id, row[8])
+        name, task = os.fsdecode(row[1]), None
+        if row[8] and not self._sure:
+            self.ledger.prime(task_id, row[9])
         if not self._sure and (self._reading.looked or self._is_unchanged(name, row)):
-            task = task_of(name, row[1])
+            task = task_of(name, row[2])
         if task is None or self._outdated(task):
             task = self._read(name)
         return (name, task, self._complete(task)) if task and task.id == task_id else None
 
     def _is_unchanged(self, name: str, row: tuple[Any, ...]) -> bool:
-        return bool(row[2]) and self._disk.seen(os.path.join(self._board, name)) == row[3:7]
+        return bool(row[3]) and self._disk.seen(os.path.join(self._board, name)) == row[4:8]
 
     def _read(self, name: str) -> Task | None:
         try:
@@ -134,7 +131,7 @@ class IndexView(FileView):
         return found
 
     def _has(self, task_id: str) -> bool:
-        return next(iter(self._reading.rows(ONE, task_id)), None) is not None
+        return next(self._reading.rows(f"{TASKS} id = ?", task_id), None) is not None
 
     @cached_property
     def _has_odd(self) -> tuple[bool, bool]:
@@ -154,10 +151,10 @@ class IndexView(FileView):
                 yield found
         yield from (task for _, task in self._odd.values())
 
-    def _each(self, query: str, *values: object) -> Iterator[Task]:
-        """The tasks whose ids these rows begin with, except the odd ones."""
-        for row in self._reading.rows(query, *values):
-            if row[0] not in self._odd and (found := self._find(row[0])):
+    def _each(self, where: str, *values: object) -> Iterator[Task]:
+        """The tasks of these rows, except the odd ones."""
+        for row in self._reading.rows(f"{TASKS} {where}", *values):
+            if row[0] not in self._odd and (found := self._find(row[0], row)):
                 yield found[2]
 
     def counts(self, after: Task | None = None) -> tuple[int, int]:
@@ -173,9 +170,12 @@ class IndexView(FileView):
 
     def by_age(self, after: Task | None = None, *, closed: bool = False) -> Iterator[Task]:
         """The open tasks, oldest first, from behind one of them on. closed: the finished ones, too."""
-        where = [*([] if closed else ["open"]), *([YOUNGER] if after else []), "flaw IS NULL"]
-        query = f"SELECT id FROM files WHERE {' AND '.join(where)} ORDER BY created, natural, id"
-        healthy = self._each(query, *(_place_in_age(after) if after else ()))
+        where, place = (YOUNGER, _place_in_age(after)) if after else ("true", ())
+        healthy = self._each(f"open AND {where} ORDER BY created, natural, id", *place)
+        if closed:  # too many to be sorted with all that is known of them
+            query = f"SELECT id FROM files WHERE flaw IS NULL AND {where} ORDER BY created, natural, id"
+            ids = self._reading.rows(query, *place)
+            healthy = (found[2] for (i,) in ids if i not in self._odd and (found := self._find(i)))
         odd = sorted((task for _, task in self._odd.values() if after is None or age(task) > age(after)), key=age)
         if not odd:
             return healthy
@@ -187,11 +187,11 @@ class IndexView(FileView):
         """The open tasks that wait for no other, in the order in which work is offered; those in progress come last."""
         for which in ("NOT held", "held"):
             order = "priority, rank DESC, created, natural, id"
-            yield from self._each(f"SELECT id FROM files WHERE open AND NOT waits AND {which} ORDER BY {order}")
+            yield from self._each(f"open AND NOT waits AND {which} ORDER BY {order}")
 
     def in_progress(self) -> Iterator[Task]:
         """The tasks that somebody holds."""
-        return (task for task in self._each("SELECT id FROM files WHERE held") if task.status == IN_PROGRESS)
+        return (task for task in self._each("held") if task.status == IN_PROGRESS)
 
     def subjects(self) -> Iterator[tuple[str, str]]:
         """The id and the subject of every task."""
@@ -201,7 +201,7 @@ class IndexView(FileView):
 
     def by_key(self, key: str) -> Task | None:
         """The task that was created with this idempotency key."""
-        found = self._each("SELECT id FROM files WHERE key = ? ORDER BY name", key)
+        found = self._each("key = ? ORDER BY name", key)
         return next((task for task in found if task.key == key), None)
 
     def rank(self, task_id: str) -> int:
@@ -218,13 +218,12 @@ class IndexView(FileView):
 
     def dependents(self, task_id: str) -> list[Task]:
         """The tasks that name this id as a blocker, oldest first."""
-        query = "SELECT DISTINCT task FROM edges WHERE blocker = ?"
-        return sorted(self._each(query, task_id), key=age)
+        return sorted(self._each("id IN (SELECT task FROM edges WHERE blocker = ?)", task_id), key=age)
 
     def children(self, task_id: str) -> list[Task]:
         """The tasks whose parent this id is, oldest first."""
         if task_id not in self._children:  # asked again and again: it belongs to the state of a task
-            found = self._each("SELECT id FROM files WHERE parent = ?", task_id)
+            found = self._each("parent = ?", task_id)
             self._children[task_id] = sorted(found, key=age)
         return self._children[task_id]
 

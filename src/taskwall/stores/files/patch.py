@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...core.jsontext import SPACE, dumps, reader, scanner
-from ...core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,14 +17,13 @@ _INFINITE = (float("inf"), float("-inf"))
 _scan = scanner()
 
 
-class Span(Record):
+class Span:
     """Where one top-level key and its value stand in the text, and the value."""
 
-    key_start: int
-    key_end: int
-    start: int
-    end: int
-    value: Any
+    __slots__ = ("end", "key_end", "key_start", "start", "value")
+
+    def __init__(self, key_start: int, key_end: int, start: int, end: int, value: Any) -> None:
+        self.key_start, self.key_end, self.start, self.end, self.value = key_start, key_end, start, end, value
 
 
 class NotStrict(ValueError):
