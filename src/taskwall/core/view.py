@@ -336,11 +336,15 @@ class Overlay(View):
 
     def dependents(self, task_id: str) -> list[Task]:
         """The tasks that name this id as a blocker, oldest first."""
+        if not self.changed:
+            return self.below.dependents(task_id)
         kept = [t for t in self.below.dependents(task_id) if t.id not in self.changed]
         return _by_age(kept + self._changed_links[0].get(task_id, []))
 
     def children(self, task_id: str) -> list[Task]:
         """The tasks whose parent this id is, oldest first."""
+        if not self.changed:
+            return self.below.children(task_id)
         kept = [t for t in self.below.children(task_id) if t.id not in self.changed]
         return _by_age(kept + self._changed_links[1].get(task_id, []))
 
