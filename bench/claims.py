@@ -6,6 +6,7 @@ waits for a line on standard input, and prints one JSON line: when it began and 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -39,13 +40,16 @@ def claimer(place, name):
     return claim
 
 
-def replacer(place, name, *, durable):
-    """A file replaced and brought to the disk, as a claim must do it with each of its files."""
+def replacer(place, name, *, durable, locked):
+    """A file replaced and brought to the disk, as a claim must do it with each of its files; locked: one at a time."""
     count = 0
+    lock = os.open(os.path.join(place, "lock"), os.O_RDWR | os.O_CREAT, 0o666)
 
     def replace():
         nonlocal count
         count += 1
+        if locked:
+            fcntl.flock(lock, fcntl.LOCK_EX)
         part, path = os.path.join(place, f"{name}.part"), os.path.join(place, f"{name}.json")
         fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         os.write(fd, b"{}" * 200)
@@ -57,6 +61,8 @@ def replacer(place, name, *, durable):
             fd = os.open(place, os.O_RDONLY)
             os.fsync(fd)
             os.close(fd)
+        if locked:
+            fcntl.flock(lock, fcntl.LOCK_UN)
         return f"{name}-{count}"
 
     return replace
@@ -77,10 +83,13 @@ def queue_at(kind, place):
 
 
 QUEUES = ("huey", "litequeue")
+RAW = ("raw full", "raw full, one lock", "raw fast", "raw fast, one lock")
 KINDS = {
     "taskwall": claimer,
-    "raw full": lambda place, name: replacer(place, name, durable=True),
-    "raw fast": lambda place, name: replacer(place, name, durable=False),
+    **{
+        kind: lambda place, name, kind=kind: replacer(place, name, durable="full" in kind, locked="lock" in kind)
+        for kind in RAW
+    },
     **{kind: lambda place, _, kind=kind: queue_at(kind, place)[1] for kind in QUEUES},
     **TAKERS,
 }
