@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from taskwall import registry, verbs  # noqa: F401 - importing verbs registers them
+from taskwall.board import NEAR
 from taskwall.core.errors import Refused
 from taskwall.core.model import Settings
+from taskwall.core.refusals import NothingActionable
 from taskwall.core.rules import Draft, Edit
 from taskwall.stores.base import Outdated
 from taskwall.stores.files import index as index_module
@@ -316,6 +319,41 @@ def test_an_edit_that_was_kept_over_ours_is_not_hidden_by_the_index(tmp_path, mo
     changed = wall.board(0).cancel("t0", cascade=True)
     assert "t1.json was edited" in " ".join([*changed.notices, *wall.stores[0].notices])
     wall.compare()
+
+
+class Counting(FileStore):
+    """Counts the task files that are read while the lock is held."""
+
+    held, read_then = False, 0
+
+    @contextmanager
+    def _lock(self):
+        with super()._lock() as still:
+            self.held = True
+            try:
+                yield still
+            finally:
+                self.held = False
+
+
+class CountingDisk(Disk):
+    store = None
+
+    def read(self, path, *most):
+        self.store.read_then += self.store.held and os.path.dirname(path) == self.store.path
+        return super().read(path, *most)
+
+
+def test_a_claim_passes_over_what_others_must_do_without_keeping_the_lock(tmp_path):
+    board = open_board(FileStore(str(tmp_path), RULES, index_from=0), "user")
+    board.create([Draft(f"for a person {n}", owner="user", priority=0) for n in range(3 * NEAR)])
+    last = add(board, "last")
+    disk = CountingDisk()
+    store = disk.store = Counting(board.store.path, RULES, disk=disk, index_from=0)
+    assert open_board(store, "a").claim().row.task.id == last
+    assert 0 < store.read_then < 2 * NEAR
+    with pytest.raises(NothingActionable):
+        open_board(store, "b").claim()
 
 
 # What may happen to the index itself

@@ -199,6 +199,13 @@ def test_long_lists_of_ends_are_capped_and_say_how_many_follow():
     assert lines[-1] == "… 10 more"
 
 
+def test_a_line_that_names_many_tasks_is_capped_too():
+    ring = [task(f"r{n}", blocked_by=(f"r{(n + 1) % 30}",)) for n in range(30)]
+    persons, cycle = who_must_act(view(*[task(f"q{n:02}", owner="user") for n in range(30)], *ring)).lines()
+    assert persons.startswith("waiting on user: q00, q01,") and persons.endswith(" q19, … 10 more")
+    assert cycle.startswith("cycle: r0 → r1 →") and cycle.endswith(" r19 → … 11 more")
+
+
 def test_a_board_answers_next_with_the_exit_status_of_its_waits(board_for):
     board = board_for("agent")
     assert board.next().exit == 0

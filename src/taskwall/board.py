@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 
 from .core import rules
 from .core.errors import Refused
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from .fleet import Fleet
     from .stores.base import Store, Txn
 
+NEAR = 50
+"""How many tasks a claim looks at before it lets others go on and chooses without the lock."""
 MAX_NAMED = 5
 """How many tasks a notice names."""
 DAY_NS = 24 * 3_600_000_000_000
@@ -151,16 +153,27 @@ class Board:
         ttl = self.lease if ttl is None else ttl
         if name:
             return self._change(rules.claim, name, beside=True, ttl=ttl, steal=steal, reason=reason)
-        alone = bool(self.store.settings.claims_per_session)
+        return self._claim_best(ttl, but)
+
+    def _claim_best(self, ttl: float | None, but: Collection[str]) -> Changed:
+        alone, ahead = bool(self.store.settings.claims_per_session), None
+        most: int | None = NEAR
         while True:
             with self.store.write(alone=alone) as txn:
-                # Under the lock: of many who choose before it, all but one would choose what is then taken.
-                if best := next((task for task in actionable(txn, self.actor) if task.id not in but), None):
+                # Chosen under the lock: of many who choose before it, all but one choose what is then taken.
+                again = txn.get(ahead.id) if ahead else None
+                offered = chain([again] if again else [], txn.unblocked())
+                if best := self._best(txn, but, islice(offered, most)):
                     change = rules.claim(txn, self.actor, best, None, self._now(), ttl=ttl, anew=True)
                     return self._apply("claim", txn, change)
-                if txn.alone:
+                far = next(offered, None) is not None
+                if txn.alone and not far:
                     raise rules.nothing_to_claim(txn, self.actor)
-            alone = True  # something was perhaps passed over because others were about to change it
+            ahead = self._best(self.store.read(), but) if far else None
+            alone, most = True, None  # something was perhaps passed over because others were about to change it
+
+    def _best(self, view: View, but: Collection[str], among: Iterable[Task] | None = None) -> Task | None:
+        return next((task for task in actionable(view, self.actor, among) if task.id not in but), None)
 
     def complete(self, name: str, *, result: str = "", products: Sequence[str] = ()) -> Changed:
         """Complete a task, when it keeps what it promised. `products` are promised and verified now."""
