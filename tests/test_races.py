@@ -346,6 +346,20 @@ def test_a_process_that_comes_back_at_once_does_not_keep_the_others_out(folder, 
     assert max(len(run) for run in "".join(a[1] for a in both).replace("01", "0 1").replace("10", "1 0").split()) < 30
 
 
+def test_who_has_waited_for_its_turn_may_come_back_before_those_who_wait_until_that_ends(folder, monkeypatch):
+    monkeypatch.setattr(lock_module, "TURN", 60.0)
+    path, later = str(folder / "lock"), str(folder / "later")
+    with lock(path):
+        pass
+    with lock(f"{path}.next"), lock(path, deadline=0):
+        pass
+    monkeypatch.setattr(lock_module, "TURN", 0.0)
+    with lock(later):
+        pass
+    with lock(f"{later}.next"), pytest.raises(Locked), lock(later, deadline=0):
+        pass
+
+
 def test_a_killed_holder_lets_the_next_one_in(folder, held):
     held.kill()
     with lock(str(folder / ".local" / "lock"), deadline=0):
