@@ -345,9 +345,11 @@ class Index:
 
     def _read_each(self, names: Iterable[tuple[bytes, Signature | None]]) -> Iterator[Pair]:
         for name, seen in names:
-            if seen is not None:
-                with suppress(FileNotFoundError):
+            try:
+                if seen is not None:
                     yield name, read_file(self._disk, self._board, os.fsdecode(name), seen)
+            except FileNotFoundError:  # gone since the folder was listed
+                continue
 
 
 @contextmanager

@@ -258,9 +258,8 @@ def plain(text: str | None) -> str:
 def _edges(task: Task) -> list[tuple[str, str, int]]:
     if task.flaw or not (task.blocked_by or task.blocks):
         return []
-    edges = [(task.id, plain(blocker), 0) for blocker in dict.fromkeys(task.blocked_by)]
-    edges += [(plain(blocked), task.id, 1) for blocked in dict.fromkeys(task.blocks)]
-    return [edge for edge in edges if edge[0] and edge[1]]
+    edges = [(task.id, plain(blocker), 0) for blocker in dict.fromkeys(task.blocked_by) if blocker]
+    return edges + [(plain(blocked), task.id, 1) for blocked in dict.fromkeys(task.blocks) if blocked]
 
 
 def sortable(task_id: str) -> str:
