@@ -142,7 +142,7 @@ def _plain(raw: Mapping[str, Any]) -> Task | None:
             field, kind, fits = plain
             if type(value) is not kind or (fits and not fits(value)):
                 return None
-            fields[field] = tuple(value) if kind is list else value
+            fields[field] = tuple(value) if type(value) is list else value
     task_id, blockers, status = fields.get("id"), fields["blocked_by"], raw.get("status")
     sound = task_id and "subject" in fields and status in STATUSES and not id_flaw(task_id)
     odd = task_id in blockers or (status == IN_PROGRESS and not fields["owner"])
