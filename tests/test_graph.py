@@ -10,6 +10,7 @@ from taskwall.core.graph import cycle_through, leads_to, longest_chains, natural
 from taskwall.core.model import Settings, Task
 from taskwall.core.state import find_cycle, find_cycle_over, who_must_act
 from taskwall.core.view import Overlay, View, age
+from taskwall.stores.files.tables import sortable
 
 NODES = "abcdef"
 graphs = st.dictionaries(st.sampled_from(NODES), st.lists(st.sampled_from(NODES), max_size=4)).map(
@@ -94,6 +95,12 @@ def test_ranks_are_the_longest_chains_behind_and_ignore_rings(graph):
 def test_natural_order_is_total_over_any_ids_and_numbers_count_as_numbers(names):
     tasks = [Task(name, "s") for name in [*names, *(f"0{name}" for name in names)]]  # `01` counts as `1` does
     assert [t.id for t in sorted(tasks, key=age)] == [t.id for t in sorted(reversed(tasks), key=age)]
+
+
+@given(st.lists(st.text("ab0129\u0660\u0663_ ", max_size=7), max_size=8))
+def test_what_the_index_sorts_ids_by_is_their_natural_order(names):
+    assert sorted(sorted(names), key=sortable) == sorted(sorted(names), key=natural)
+    assert all((sortable(a) == sortable(b)) == (natural(a) == natural(b)) for a in names for b in names)
 
 
 def test_task_2_comes_before_task_10():

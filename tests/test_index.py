@@ -299,6 +299,13 @@ def test_ranks_before_a_ring_that_a_merge_brought_are_those_of_the_files(tmp_pat
     wall.compare()
 
 
+def test_text_that_no_database_takes_is_read_like_any_other(tmp_path):
+    wall = large_wall(tmp_path)
+    odd = {"id": "t99", "subject": "\ud800", "key": "\ud800", "parent": "\ud800", "createdAt": "\ud800", "rev": 1}
+    write(wall.path / "t99.json", json.dumps(odd | {"status": "pending", "blockedBy": ["\ud800"]}), True)
+    wall.compare()
+
+
 class Interfering(Disk):
     """An editor writes into t1 at the moment at which a change of several files is committed."""
 

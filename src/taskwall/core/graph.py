@@ -140,11 +140,17 @@ def longest_chains(behind: Mapping[Node, Sequence[Node]]) -> dict[Node, int]:
 
 def natural(text: str) -> tuple[str | int, ...]:
     """A sort key under which `task_2` comes before `task_10`: texts and numbers by turns."""
-    parts = [""]
-    for character in text:
-        if character.isdecimal() is (len(parts) % 2 == 1):
-            parts.append("")
-        parts[-1] += character
-    if len(parts) % 2 == 0:
-        parts.append("")
-    return tuple(int(part) if n % 2 else part for n, part in enumerate(parts))
+    return tuple(int(part) if n % 2 else part for n, part in enumerate(runs(text)))
+
+
+def runs(text: str) -> list[str]:
+    """The parts of a text, by turns without digits and all digits; the first and the last have none."""
+    digits = text.translate(_BLANK) if text.isascii() else "".join(c if c.isdecimal() else " " for c in text)
+    found, rest = [], text
+    for run in digits.split():
+        before, _, rest = rest.partition(run)
+        found += [before, run]
+    return [*found, rest]
+
+
+_BLANK = "".join(chr(code) if chr(code).isdecimal() else " " for code in range(128))

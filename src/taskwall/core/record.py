@@ -40,10 +40,9 @@ class Record:
 
     @classmethod
     def made_of(cls, values: dict[str, Any]) -> Self:
-        """The record of these values, whose names are known to be right: for what is made in bulk."""
+        """The record that keeps these values, known to be those of all its fields: for what is made in bulk."""
         made = object.__new__(cls)
-        made.__dict__.update(cls.__defaults__)
-        made.__dict__.update(values)
+        object.__setattr__(made, "__dict__", values)
         return made
 
     def __setattr__(self, name: str, value: object) -> None:

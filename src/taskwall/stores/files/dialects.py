@@ -134,7 +134,7 @@ def _plain(raw: Mapping[str, Any]) -> Task | None:
     if type(raw.get("rev")) is not int:
         return None
     extra: dict[str, Any] = {}
-    fields: dict[str, Any] = {"extra": extra}
+    fields: dict[str, Any] = {**Task.__defaults__, "extra": extra}
     for key, value in raw.items():
         if (plain := _PLAIN.get(key)) is None:
             extra[key] = value
@@ -143,13 +143,12 @@ def _plain(raw: Mapping[str, Any]) -> Task | None:
             if type(value) is not kind or (fits and not fits(value)):
                 return None
             fields[field] = tuple(value) if type(value) is list else value
-    task_id, blockers = fields.get("id"), fields.get("blocked_by", ())
-    sound = task_id and "subject" in fields and fields.get("status") in STATUSES and not id_flaw(task_id)
-    odd = task_id in blockers or (fields.get("status") == IN_PROGRESS and not fields.get("owner"))
-    if not sound or odd or not _is_texts(blockers):
+    task_id, blockers, status = fields.get("id"), fields["blocked_by"], raw.get("status")
+    sound = task_id and "subject" in fields and status in STATUSES and not id_flaw(task_id)
+    odd = task_id in blockers or (status == IN_PROGRESS and not fields["owner"])
+    if not sound or odd:
         return None
-    if fields.get("owner") == "":
-        del fields["owner"]
+    fields["owner"] = fields["owner"] or None
     return Task.made_of(fields)
 
 
@@ -231,7 +230,12 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_texts(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
+    if not isinstance(value, (list, tuple)):
+        return False
+    for item in value:  # noqa: SIM110 - asked of every file, and a generator takes as long as all the rest of this
+        if not isinstance(item, str):
+            return False
+    return True
 
 
 def _is_object(value: Any) -> bool:
@@ -268,7 +272,7 @@ _KINDS: dict[str, type] = {
     **dict.fromkeys(("priority", "attempts", "epoch", "rev"), int),
 }
 _PLAIN = {
-    key: (field, _KINDS[field], None if _KINDS[field] in (str, dict) or field == "blocked_by" else _FITS[field])
+    key: (field, _KINDS[field], None if _KINDS[field] in (str, dict) else (_FITS | {"blocked_by": _is_texts})[field])
     for key, field in KEYS.items()
 }
 """By key of ours: its field, the type that it has as good as always, and what more is asked of a value of that type."""

@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from ...core.errors import Unreadable
 from ...core.model import Task, composed, id_flaw
-from ...core.record import Record
 from .dialects import NotATask, read
 from .disk import NotPlain, read_text
 from .patch import NotStrict, parse
@@ -28,14 +27,16 @@ _LINE = r"\d+: "
 _GUESSED_ID = r'"(?:id|task_id)"\s*:\s*(?:"([^"\\]+)"|(\d+))'
 
 
-class Found(Record):
-    """One file and the task in it, or why there is none (`task.flaw`)."""
+class Found:
+    """One file and the task in it, or why there is none (`task.flaw`).
 
-    name: str
-    task: Task
-    seen: Signature
-    settled: bool  # the file was old enough when read for its signature to vouch for it
-    text: str = ""
+    settled: the file was old enough when read for its signature to vouch for it.
+    """
+
+    __slots__ = ("name", "seen", "settled", "task", "text")
+
+    def __init__(self, name: str, task: Task, seen: Signature, text: str, *, settled: bool) -> None:
+        self.name, self.task, self.seen, self.text, self.settled = name, task, seen, text, settled
 
 
 class Folder:
@@ -104,12 +105,12 @@ def read_file(disk: Disk, folder: str, name: str, seen: Signature = UNSEEN) -> F
     """One file as it is now. seen: its signature where it was listed. Raises FileNotFoundError."""
     now, known, text = time.time_ns(), True, ""
     try:
-        text, seen = read_text(os.path.join(folder, name), disk)
+        text, seen = read_text(f"{folder}{os.sep}{name}", disk)
         task = task_of(name, text)
     except NotPlain as flaw:
         task = _broken(name, flaw.text, str(flaw))
         known = flaw.error is None  # else it may be readable the next moment, without having changed
-    return Found(name, task, seen, known and max(seen[:2]) < now - RACY_NS, text)
+    return Found(name, task, seen, text, settled=known and max(seen[:2]) < now - RACY_NS)
 
 
 def task_of(name: str, text: str) -> Task:
@@ -134,7 +135,7 @@ def object_of(text: str) -> tuple[dict[str, Any], Task]:
 
 def promised(name: str, text: str) -> Found:
     """What a file will be once this text is in its place."""
-    return Found(name, task_of(name, text), UNSEEN, settled=False, text=text)
+    return Found(name, task_of(name, text), UNSEEN, text, settled=False)
 
 
 def _broken(name: str, text: str, flaw: str) -> Task:

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from ..base import Outdated
 from .folder import RACY_NS, SUFFIX, UNSEEN, read_file
 from .ledger import boot_id
-from .tables import TABLES, count_ranks, fill, run, take_in, take_in_claims
+from .tables import TABLES, count_ranks, fill, plain, run, take_in, take_in_claims
 
 try:  # `sqlite3` takes longer to import, for what is not used here
     from _sqlite3 import Error, connect
@@ -95,11 +95,11 @@ class Reading:
         self._index, self.looked = index, looked
         self._connection: Connection | None = connection
 
-    def rows(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
+    def rows(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
         """What SQLite answers. Raises Outdated when the index is damaged."""
         assert self._connection, "this state is no longer kept"
         try:
-            yield from self._connection.execute(query, values)
+            yield from self._connection.execute(query, [*map(plain, values)])
         except Error as error:
             self._index.discard(error)
             raise Outdated(f"the index of the board was damaged ({error}) and is made anew") from None
@@ -359,9 +359,11 @@ class Index:
 
     def _read_each(self, names: Iterable[tuple[bytes, Signature | None]]) -> Iterator[Pair]:
         for name, seen in names:
-            if seen is not None:
-                with suppress(FileNotFoundError):
+            try:
+                if seen is not None:
                     yield name, read_file(self._disk, self._board, os.fsdecode(name), seen)
+            except FileNotFoundError:  # gone since the folder was listed
+                continue
 
 
 @contextmanager

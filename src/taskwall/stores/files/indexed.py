@@ -92,7 +92,7 @@ class IndexView(FileView):
         name, task = os.fsdecode(row[1]), None
         if row[8] and not self._sure:
             self.ledger.prime(task_id, row[9])
-        if not self._sure and (self._reading.looked or self._is_unchanged(name, row)):
+        if row[2] and not self._sure and (self._reading.looked or self._is_unchanged(name, row)):
             task = task_of(name, row[2])
         if task is None or self._outdated(task):
             task = self._read(name)
@@ -143,15 +143,15 @@ class IndexView(FileView):
     def __iter__(self) -> Iterator[Task]:
         for task_id, name, text in self._reading.rows("SELECT id, name, text FROM files WHERE flaw IS NULL"):
             if task_id not in self._asked and task_id not in self._odd:
-                task = task_of(os.fsdecode(name), text)
                 # Whoever asks for all of them is not kept waiting until each is compared with its file.
-                if not self._outdated(task):
+                task = task_of(os.fsdecode(name), text) if text else self._read(os.fsdecode(name))
+                if task and task.id == task_id and not self._outdated(task):
                     self._asked[task_id] = (os.fsdecode(name), task, self._complete(task))
             if task_id not in self._odd and (found := self.get(task_id)):
                 yield found
         yield from (task for _, task in self._odd.values())
 
-    def _each(self, where: str, *values: object) -> Iterator[Task]:
+    def _each(self, where: str, *values: str) -> Iterator[Task]:
         """The tasks of these rows, except the odd ones."""
         for row in self._reading.rows(f"{TASKS} {where}", *values):
             if row[0] not in self._odd and (found := self._find(row[0], row)):

@@ -1,7 +1,8 @@
 """The tables of the index (see `index`), and how files are taken into them. A row a file, an edge a wait.
 
-A file that holds no task, and files that claim one id together, have rows that nothing is derived from: what they are
-the view tells, for there are few.
+Finished tasks, which are most and which few ask for, have no text here: their files are read. A file that holds no
+task, and files that claim one id together, have rows that nothing is derived from: what they are the view tells, for
+there are few.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from itertools import islice
 
 from ...core.claims import is_held
-from ...core.graph import longest_chains, natural
+from ...core.graph import longest_chains, runs
 from ...core.model import CLOSED, COMPLETED, IN_PROGRESS
 from .archive import Archive
 from .folder import task_of
@@ -40,23 +41,30 @@ CREATE TABLE edges (task, blocker, wild);
 CREATE TABLE archived (id PRIMARY KEY);
 CREATE TABLE twins (id PRIMARY KEY);
 """
-INDICES = """
-CREATE INDEX by_id ON files (id);
+TO_DERIVE_BY = """
+CREATE INDEX by_id ON files (id, open, done);
+CREATE INDEX by_parent ON files (parent) WHERE parent IS NOT NULL;
+CREATE INDEX by_blocker ON edges (blocker);
+CREATE INDEX by_task ON edges (task);
+"""
+TO_ANSWER_BY = """
 CREATE INDEX by_age ON files (created, natural, id) WHERE open;
 CREATE INDEX offered ON files (priority, rank DESC, created, natural, id) WHERE open AND NOT waits AND NOT held;
-CREATE INDEX by_parent ON files (parent) WHERE parent IS NOT NULL;
 CREATE INDEX by_key ON files (key) WHERE key IS NOT NULL;
 CREATE INDEX in_progress ON files (held) WHERE held;
 CREATE INDEX flawed ON files (flaw) WHERE flaw IS NOT NULL;
-CREATE INDEX by_blocker ON edges (blocker);
-CREATE INDEX by_task ON edges (task);
 CREATE INDEX one_sided ON edges (task) WHERE wild;
 """
-INSERT = f"INSERT INTO files VALUES ({', '.join('?' * 20)}, NULL)"
+INSERT = """
+INSERT INTO files VALUES (
+  ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?, 0, ?, 0, ?, ?, ?, nullif(?, ''), nullif(?, ''), ?, NULL
+)
+"""
 UPDATE = """
 UPDATE files SET settled = ?, mtime = ?, ctime = ?, size = ?, ino = ?, priority = ?, subject = ?, text = ?,
 held = ?, entry = coalesce(?, entry)
-WHERE name = ? AND (id, open, done, created) = (?, ?, ?, ?) AND key IS ? AND parent IS ? AND flaw IS NULL
+WHERE name = ? AND (id, open, done, created) = (?, ?, ?, ?) AND key IS nullif(?, '') AND parent IS nullif(?, '')
+AND flaw IS NULL
 AND NOT EXISTS (SELECT 1 FROM twins t WHERE t.id = files.id)
 AND NOT EXISTS (SELECT 1 FROM edges WHERE blocker = files.id AND wild)
 """
@@ -138,13 +146,15 @@ def fill(connection: Connection, found: Iterable[Pair], beside: Beside) -> None:
     while some := list(islice(pairs, SOME)):
         count += len(some)
         _insert(connection, some)
-    run(connection, INDICES)
+    run(connection, TO_DERIVE_BY)
     take_in_claims(connection, None, beside)
     _set_twins_apart(connection, connection.execute(DOUBLED).fetchall())
     _look_into_archive(connection, (i for (i,) in connection.execute(UNKNOWN).fetchall()), beside)
     connection.execute(SET_WAITS)
-    counted = "UPDATE about SET unranked = 1, files = ?, open = (SELECT count(*) FROM files WHERE open)"
-    connection.execute(counted, (count,))
+    connection.execute("UPDATE about SET unranked = 1, files = ?", (count,))
+    count_ranks(connection)
+    run(connection, TO_ANSWER_BY)  # only now: else each of them would be set right again with what it is made of
+    connection.execute("UPDATE about SET open = (SELECT count(*) FROM files WHERE open)")
     connection.execute(f"PRAGMA cache_size = {USUAL}")
 
 
@@ -161,7 +171,9 @@ def take_in(
     if moved or gone:
         _move(connection, moved, gone, beside)
     done = {each.task.id for _, each in found} - {each.task.id for _, each in moved}
-    connection.executemany(STAND, ((*how, task_id) for task_id, how in known.items() if task_id not in done))
+    connection.executemany(
+        STAND, ((entry, int(held), task_id) for task_id, (entry, held) in known.items() if task_id not in done)
+    )
     take_in_claims(connection, {each.task.id for _, each in found} - known.keys(), beside)
 
 
@@ -171,12 +183,12 @@ def _update(connection: Connection, name: bytes, found: Found, known: Standing |
     if task.flaw or task.blocks:
         return False
     edges = connection.execute("SELECT blocker FROM edges WHERE task = ? AND NOT wild", (task.id,))
-    if {i for (i,) in edges} != set(task.blocked_by):
+    if {i for (i,) in edges} != set(map(plain, task.blocked_by)):
         return False
     row = _row(name, found)
     entry, held = known or (None, row[10])
-    place = (name, row[6], *row[8:10], row[14], *row[17:19])
-    new = (*row[1:6], row[12], row[16], row[19], held, entry, *place)
+    place = (name, row[6], *row[8:10], row[12], *row[15:17])
+    new = (*row[1:6], row[11], row[14], row[17], int(held), entry, *place)
     return connection.execute(UPDATE, new).rowcount == 1
 
 
@@ -198,7 +210,7 @@ def _move(connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], 
     _set_twins_apart(connection, [row for i in touched for row in connection.execute(doubled, (i,)).fetchall()])
     more = (len(found) - len(old), _count_open(connection, touched) - were_open)
     connection.execute("UPDATE about SET files = files + ?, open = open + ?", more)
-    named = touched | {blocker for _, each in found for blocker in each.task.blocked_by}
+    named = touched | {plain(blocker) for _, each in found for blocker in each.task.blocked_by}
     connection.executemany("DELETE FROM archived WHERE id = ?", ((i,) for i in named))
     _look_into_archive(connection, (i for i in named if not _has(connection, i)), beside)
     near |= _around(connection, touched)
@@ -228,30 +240,33 @@ def take_in_claims(connection: Connection, ids: Iterable[str] | None, beside: Be
 
 
 def _row(name: bytes, found: Found) -> tuple[Any, ...]:
+    """What `INSERT` takes: text and whole numbers alone, for anything else takes SQLite's module as long as ten."""
     task = found.task
     healthy, closed = not task.flaw, task.status in CLOSED
-    held = healthy and task.status == IN_PROGRESS
-    state = (task.flaw, healthy and not closed, task.status == COMPLETED, held, 0, task.priority, 0)
-    told = (task.created_at or "", sortable(task.id), _plain(task.subject), _plain(task.key), _plain(task.parent))
-    return (name, found.settled, *found.seen, task.id, *state, *told, found.text)
+    is_open, done, held = healthy and not closed, task.status == COMPLETED, healthy and task.status == IN_PROGRESS
+    state = (task.flaw or "", int(is_open), int(done), int(held), task.priority, plain(task.created_at))
+    told = (sortable(task.id), plain(task.subject), plain(task.key), plain(task.parent))
+    return (name, int(found.settled), *found.seen, task.id, *state, *told, found.text if is_open else "")
 
 
-def _plain(text: str | None) -> str | None:
+def plain(text: str | None) -> str:
     """Text that SQLite takes: JSON may hold halves of characters."""
-    return text if not text or text.isascii() else text.encode("utf-8", "replace").decode()
+    return text or "" if not text or text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _edges(task: Task) -> list[tuple[str, str, bool]]:
+def _edges(task: Task) -> list[tuple[str, str, int]]:
     if task.flaw or not (task.blocked_by or task.blocks):
         return []
-    edges = [(task.id, _plain(blocker) or "", False) for blocker in dict.fromkeys(task.blocked_by)]
-    edges += [(_plain(blocked) or "", task.id, True) for blocked in dict.fromkeys(task.blocks)]
-    return [edge for edge in edges if edge[0] and edge[1]]
+    edges = [(task.id, plain(blocker), 0) for blocker in dict.fromkeys(task.blocked_by) if blocker]
+    return edges + [(plain(blocked), task.id, 1) for blocked in dict.fromkeys(task.blocks) if blocked]
 
 
 def sortable(task_id: str) -> str:
     """Text that sorts like `natural` does."""
-    parts = (f"\0{len(str(p)):02d}{p}" if n % 2 else str(p) for n, p in enumerate(natural(task_id)))
+    parts = runs(task_id)
+    for n in range(1, len(parts), 2):
+        number = str(int(parts[n]))
+        parts[n] = f"\0{len(number):02d}{number}"
     return "".join(parts) + "\0"
 
 
