@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 from itertools import islice
 
 from .core import rules
 from .core.errors import Refused
+from .core.light import suppress
 from .core.model import CLOSED, Actor, Task
 from .core.state import Waiting, actionable, is_actionable, waits_for, who_must_act, would_unblock
 from .core.view import age

@@ -5,11 +5,9 @@ Parameter types are a closed set; anything else is an error at import.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import cache
-
 from .core import rules
 from .core.errors import Invalid
+from .core.light import cache, suppress
 from .core.record import Record
 from .stores.base import Outdated
 

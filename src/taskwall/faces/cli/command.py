@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from types import SimpleNamespace
 
 from ...core.errors import Invalid
+from ...core.light import SimpleNamespace
 from ...core.record import Record
 from ...registry import VERBS, integer
 

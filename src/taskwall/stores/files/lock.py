@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import os
 import sys
 import time
 from _thread import allocate_lock, start_new_thread  # `threading` takes time to import
 
 from ...core.errors import Locked
+from ...core.light import cache, contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def _polled(fd: int, seconds: float) -> bool:
     return False
 
 
-@contextlib.contextmanager
+@contextmanager
 def lock(path: str, deadline: float = DEADLINE) -> Iterator[Callable[[], bool]]:
     """Hold the lock at `path` for the block. Raises Locked, naming the holder, after `deadline` seconds.
 
@@ -133,7 +132,7 @@ def _myself() -> str:
     return f"{who} since {time.strftime('%FT%TZ', time.gmtime())}: {command}"
 
 
-@functools.cache
+@cache
 def _process(pid: int) -> tuple[str, str]:
     host = os.uname().nodename if hasattr(os, "uname") else "this host"
     # An address may hold a password, and this is read by whoever waits.
