@@ -100,6 +100,9 @@ class Verb:
         return self.function(board, **values)
 
 
+TYPES = {"Board", *KINDS, *(f"{kind} | None" for kind in KINDS), "Answer"}
+"""All that the annotations of a verb may be."""
+
 ATTEMPTS = 3
 """How often a verb is tried: two transactions may wait for each other, and a server may be restarted."""
 VERBS: dict[str, Verb] = {}
@@ -112,10 +115,10 @@ def verb(**told: Any) -> Callable[[Any], Any]:
     """
 
     def register(function: Any) -> Any:
-        found = Verb(function, **told)
-        for name in found.names:
-            _kind(function, name)
-        VERBS[found.name] = found
+        if not TYPES.issuperset(function.__annotations__.values()):
+            for name in Verb(function).names:
+                _kind(function, name)  # raises
+        VERBS[function.__name__] = Verb(function, **told)
         return function
 
     return register
