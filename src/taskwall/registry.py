@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .board import Board
     from .core.rules import Draft
+    from .onlooker import Onlooker
     from .results import Answer
 
 Ids = list[str]
@@ -92,7 +93,7 @@ class Verb:
             )
         return self._params
 
-    def run(self, board: Board, **values: Any) -> Answer:
+    def run(self, board: Onlooker, **values: Any) -> Answer:
         """Call it on a board; again when what the board was read through turned out to be damaged, or was lost."""
         for _ in range(ATTEMPTS - 1):
             with suppress(Outdated):  # nothing was written
