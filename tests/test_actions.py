@@ -6,7 +6,7 @@ from conftest import add
 from taskwall.core.actions import ACTIONS, legal_actions
 from taskwall.core.errors import Refused
 from taskwall.core.rules import Edit
-from taskwall.results import Changed
+from taskwall.outcomes import Changed
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from taskwall.faces.cli.main import LAST_WORDS
 SRC = Path(__file__).parent.parent / "src" / "taskwall"
 
 LAYERS = [
-    {"core.record", "core.errors", "core.jsontext"},
+    {"core.record", "core.errors", "core.light"},
+    {"core.jsontext"},
     {"core.graph", "core.model", "core.refusals"},
     {"core.view", "core.claims"},
     {"core.state"},
@@ -26,9 +27,10 @@ LAYERS = [
     {"core.rules"},
     {"core.actions"},
     {"results", "selection", "process", "signals", "lengths"},
-    {"fleet"},
-    {"stores", "proof"},
-    {"board", "trust"},
+    {"fleet", "outcomes", "overviews", "wording"},
+    {"stores", "proof", "accounts"},
+    {"onlooker", "trust"},
+    {"board"},
     {"settings", "registry", "render"},
     {"config"},
     {"verbs", "envelope", "heartbeat", "glance", "mermaid"},
@@ -40,10 +42,10 @@ LAYERS = [
 
 LIGHT = {"os", "time"}
 HEAVY = {
-    "anthropic", "argparse", "asyncio", "dataclasses", "difflib", "enum", "gettext", "httpx2", "inspect", "json",
-    "locale", "openai", "pathlib", "platform", "psycopg", "psycopg_pool", "pydantic", "re", "rich", "shtab",
-    "shutil", "socket", "sqlite3", "sse_starlette", "starlette", "subprocess", "textual", "tomllib", "typing",
-    "urllib", "uvicorn",
+    "anthropic", "argparse", "asyncio", "collections", "contextlib", "dataclasses", "difflib", "enum", "functools",
+    "gettext", "httpx2", "inspect", "json", "locale", "openai", "operator", "pathlib", "platform", "psycopg",
+    "psycopg_pool", "pydantic", "re", "rich", "shtab", "shutil", "socket", "sqlite3", "sse_starlette", "starlette",
+    "subprocess", "textual", "tomllib", "types", "typing", "urllib", "uvicorn",
 }  # fmt: skip
 
 

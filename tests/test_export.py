@@ -21,7 +21,7 @@ from taskwall.interop.exporters import EXPORTERS
 from taskwall.interop.exporting import export_board
 from taskwall.interop.importers import FORMATS, beads, ours
 from taskwall.interop.importers.source import Text
-from taskwall.render import UNSAFE
+from taskwall.wording import UNSAFE
 from taskwall.stores.memory import MemoryStore
 
 NAMES = [f"t{n}" for n in range(6)]

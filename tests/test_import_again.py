@@ -15,7 +15,8 @@ from importing import Project, lines, told
 from taskwall.core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, Actor, Task, id_flaw
 from taskwall.core.rules.incoming import Incoming
 from taskwall.core.state import find_cycle
-from taskwall.render import UNSAFE, text
+from taskwall.render import text
+from taskwall.wording import UNSAFE
 from taskwall.stores.files.patch import parse
 from taskwall.stores.memory import MemoryStore
 

@@ -1,56 +1,39 @@
 """A board as somebody works on it: a store, a clock, new ids, and who acts in which session. One method a verb.
 
-Each method reads or opens one transaction, asks the rules, keeps what they return, and answers with a record.
+Each method opens one transaction, asks the rules, keeps what they return, and answers with a record. Those that only
+look are an `Onlooker`'s.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from contextlib import suppress
 from itertools import chain, islice
 
 from .core import rules
 from .core.errors import Refused
-from .core.model import CLOSED, Actor, Task
-from .core.state import Waiting, actionable, waits_for, who_must_act, would_unblock
+from .core.light import suppress
+from .core.model import Actor
+from .core.state import actionable
 from .core.view import age
-from .results import (
-    MOST_COUNTED,
-    Archived,
-    Changed,
-    Created,
-    Digest,
-    Graph,
-    History,
-    Listing,
-    Offer,
-    Released,
-    Row,
-    Shown,
-    Why,
-    rows,
-    walk,
-)
+from .onlooker import DAY_NS, Onlooker, timestamp, utc_now
+from .outcomes import Archived, Changed, Created, Released
+from .results import Row, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Any
 
+    from .core.model import Task
     from .core.rules import Change, Draft, Edit, Proof
     from .core.rules.incoming import Brought, Incoming
     from .core.view import View
-    from .fleet import Fleet
     from .stores.base import Store, Txn
 
 NEAR = 50
 """How many tasks a claim looks at before it lets others go on and chooses without the lock."""
 MAX_NAMED = 5
 """How many tasks a notice names."""
-DAY_NS = 24 * 3_600_000_000_000
-PAGE = 50
-"""How many lines a list has at most."""
 
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -61,18 +44,7 @@ def fresh_id() -> str:
     return "task_" + "".join(_CROCKFORD[bits >> shift & 31] for shift in range(0, 50, 5))
 
 
-def utc_now() -> int:
-    """Nanoseconds since 1970."""
-    return time.time_ns()
-
-
-def timestamp(nanoseconds: int) -> str:
-    """RFC 3339 UTC with microseconds."""
-    seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest // 1000:06d}Z"
-
-
-class Board:
+class Board(Onlooker):
     """The verbs on one board, for one actor.
 
     root: the folder under which products must exist and checks run. lease: minutes that a claim gets when its verb
@@ -91,9 +63,9 @@ class Board:
         clock: Callable[[], int] = utc_now,
         new_id: Callable[[], str] = fresh_id,
     ) -> None:
-        self.store, self.actor, self.root, self.lease = store, actor, root, lease
-        self.trusts = trusts
-        self._clock, self._new_id = clock, new_id
+        super().__init__(store, actor, clock=clock)
+        self.root, self.lease, self.trusts = root, lease, trusts
+        self._new_id = new_id
 
     # Making and changing tasks
 
@@ -265,118 +237,6 @@ class Board:
                 self.archive(days)
         return answer
 
-    # Looking
-
-    def list(
-        self,
-        states: Sequence[str] = (),
-        *,
-        owner: str = "",
-        label: str = "",
-        glob: str = "",
-        text: str = "",
-        after: str = "",
-        limit: int = PAGE,
-        everything: bool = False,
-    ) -> Listing:
-        """Tasks by age that match all that is given; finished ones only when asked for by `everything` or state."""
-        from .selection import require_states, wanted_by  # imported late: no other verb selects
-
-        require_states(states)
-        view = self.store.read()
-        unfinished, total = view.counts()
-        last = view.find(after) if after else None
-        most = max(1, min(limit, PAGE))
-        hidden = not everything and not states
-        if owner or label or glob or text or states:
-            fits = wanted_by(view, owner, label, glob, text, states)
-            wanted = [t for t in view.by_age(closed=not states or bool({*states} & {*CLOSED})) if fits(t)]
-            finished = sum(task.closed for task in wanted) if hidden else 0
-            wanted = [t for t in wanted if not (hidden and t.closed) and (last is None or age(t) > age(last))]
-            count = len(wanted)
-        else:
-            # What is not asked for is not even looked at, however much there is of it.
-            wanted = list(islice(view.by_age(last, closed=everything), most))
-            count = view.counts(last)[everything]
-            finished = total - unfinished if hidden else 0
-        page = wanted[:most]
-        return Listing(rows(view, page), more=count - len(page), finished=finished, total=total)
-
-    def get(self, name: str) -> Shown:
-        """Everything stored and derived of one task."""
-        view = self.store.read()
-        task = rules.locate(view, name)[0]
-        claim = view.standing(task)
-        known = [blocker for i in view.blockers(task) if (blocker := view.get(i))]
-        return Shown(
-            Row.of(view, task),
-            blockers=rows(view, known),
-            missing=tuple(i for i in view.blockers(task) if i not in view),
-            children=rows(view, view.children(task.id)),
-            dependents=rows(view, view.dependents(task.id)),
-            would_unblock=() if task.closed or task.flaw else rows(view, would_unblock(view, task)),
-            claim=_told(claim) if claim else None,
-        )
-
-    def next(self, limit: int = 1) -> Offer:
-        """What this actor may start now, best first."""
-        most = max(1, min(limit, PAGE))
-        view = self.store.read()
-        found = list(islice(actionable(view, self.actor), most + MOST_COUNTED))
-        if not found:
-            view = self.store.read(anew=True)
-            found = list(islice(actionable(view, self.actor), most + MOST_COUNTED))
-        page = found[:most]
-        unfinished, total = view.counts()
-        return Offer(
-            rows(view, page),
-            more=len(found) - len(page),
-            open=unfinished,
-            total=total,
-            waiting=who_must_act(view) if not page else Waiting(),
-        )
-
-    def digest(self) -> Digest:
-        """The board at a glance, for a session that begins or goes on."""
-        return Digest.of(self.store.read(), self.actor)
-
-    def why(self, name: str) -> Why:
-        """The chain of reasons down to who must act."""
-        view = self.store.read()
-        task = rules.locate(view, name)[0]
-        steps, more = walk(view, [task], lambda t: waits_for(view, t.id))
-        return Why(steps, who_must_act(view, [task]), more)
-
-    def history(self, name: str = "", limit: int = PAGE) -> History:
-        """Events of the board, or of one task; the latest `limit`, at most a page."""
-        task_id = rules.locate(self.store.read(), name)[0].id if name else None
-        events = self.store.events(task_id)
-        page = events[-max(1, min(limit, PAGE)) :]
-        return History(tuple(page), task_id, more=len(events) - len(page))
-
-    def graph(self) -> Graph:
-        """The open work: what can move first, and below each task what waits for it."""
-        view = self.store.read()
-        open_tasks = list(view.by_age())
-        unfinished, total = view.counts()
-        behind = {task.id: [d.id for d in view.behind(task)] for task in open_tasks}
-        waiting = {i for ids in behind.values() for i in ids}
-        # Members of cycles come last: all of them wait for something.
-        roots = [t for t in open_tasks if t.id not in waiting] + [t for t in open_tasks if t.id in waiting]
-        steps, more = walk(view, roots, lambda t: behind.get(t.id, []), again=False)
-        edges = tuple((blocker, after) for blocker, ids in behind.items() for after in ids)
-        return Graph(steps, edges, finished=total - unfinished, more=more)
-
-    def fleet(self) -> Fleet:
-        """Who works where, how claims stand, what was done lately, which decision waits longest."""
-        from .fleet import Fleet  # imported late: no other verb needs it
-
-        return Fleet.of(self.store.read(), self.lately(), self._clock() / 1e9)
-
-    def lately(self, days: int = 1) -> Sequence[dict[str, Any]]:
-        """The events of so many days until now."""
-        return self.store.events(since=timestamp(self._clock() - days * DAY_NS))
-
     # How every changing verb goes
 
     def _now(self) -> str:
@@ -436,8 +296,3 @@ def _is_of(view: View, task: Task, session: str, agents: bool) -> bool:
     if claim is None:
         return False
     return claim.session == session or (agents and claim.session.startswith(f"{session}/"))
-
-
-def _told(claim: object) -> dict[str, object]:
-    names = ("actor", "session", "host", "since", "epoch", "lease", "left")
-    return {name: value for name in names if (value := getattr(claim, name)) not in (None, "")}

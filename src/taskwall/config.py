@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 
-from .board import Board
 from .core.errors import Invalid, Unwritable
 from .core.model import PERSONS, Actor, Settings, checked_line
 from .core.record import Record
-from .process import this_host, this_process
+from .onlooker import Onlooker
 from .stores.files.dialects import read
 from .stores.files.disk import read_text
 from .stores.files.patch import parse
@@ -18,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from .board import Board
     from .stores.base import Store
     from .stores.postgres.store import PostgresStore
 
@@ -303,6 +303,7 @@ def read_settings(board: str) -> Settings:
 
 def open_for_trial(location: Location, actor: Actor) -> Board:
     """The board at a location, to ask what would happen; an empty one in memory where there is none."""
+    from .board import Board
     from .stores.memory import MemoryStore  # imported late: no other command needs it
 
     return open_board(location, actor) if location.exists else Board(MemoryStore(), actor, root=location.root)
@@ -313,8 +314,23 @@ def open_board(location: Location, actor: Actor, *, make: bool = False, beats: b
 
     beats: the session lives as long as this process and renews its claims, which therefore get a lease.
     """
+    from .board import Board  # imported late: who only looks needs neither
+    from .process import this_host, this_process
+
+    store = _store(location, make=make)
+    lease = store.settings.lease_minutes if beats else None
+    actor = actor.replace(host=this_host(), process=this_process() if beats else actor.process)
+    return Board(store, actor, root=location.root, lease=lease, trusts=_trusts(location.folder))
+
+
+def open_to_look(location: Location, actor: Actor) -> Onlooker:
+    """The same for one who changes nothing."""
+    return Onlooker(_store(location), actor)
+
+
+def _store(location: Location, *, make: bool = False) -> Store:
     if location.url:
-        return _open_in_database(location, actor, make=make, beats=beats)
+        return _store_in_database(location, make=make)
     if not location.exists:
         if os.path.lexists(location.path) and not os.path.isdir(location.path):
             raise Invalid(f"{location.path} is not a folder", next="name another board: --board PATH")
@@ -328,13 +344,7 @@ def open_board(location: Location, actor: Actor, *, make: bool = False, beats: b
     store = FileStore(location.path, settings)
     if settings.moved:
         store.notices.append(f"the board lies at {settings.moved}; this is what it was when it was last written here")
-    return _on(store, location, actor, beats=beats)
-
-
-def _on(store: Store, location: Location, actor: Actor, *, beats: bool) -> Board:
-    lease = store.settings.lease_minutes if beats else None
-    actor = actor.replace(host=this_host(), process=this_process() if beats else actor.process)
-    return Board(store, actor, root=location.root, lease=lease, trusts=_trusts(location.folder))
+    return store
 
 
 def open_database(location: Location) -> PostgresStore:
@@ -349,7 +359,7 @@ def open_database(location: Location) -> PostgresStore:
     return PostgresStore(shared(address.conninfo), name=address.board)
 
 
-def _open_in_database(location: Location, actor: Actor, *, make: bool, beats: bool) -> Board:
+def _store_in_database(location: Location, *, make: bool) -> Store:
     store = open_database(location)
     if make and store.make():
         store.notices.append(f"made the board {location.path}")
@@ -358,7 +368,7 @@ def _open_in_database(location: Location, actor: Actor, *, make: bool, beats: bo
     text = store.settings_text()
     store.settings = parse_settings(text, f"the settings of {location.path}") if text else Settings()
     os.makedirs(location.local, mode=0o700, exist_ok=True)
-    return _on(store, location, actor, beats=beats)
+    return store
 
 
 def _trusts(board: str) -> Callable[[str], bool]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from .core.jsontext import dumps as encoded
 from .core.model import IN_PROGRESS, stored
 from .core.record import Record
-from .render import replaced
-from .results import Changed, Created, Graph, Listing, Offer, Released, Row, Shown, Why
+from .outcomes import Changed, Created, Released
+from .overviews import Graph, Why
+from .results import Listing, Offer, Row, Shown
+from .wording import replaced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from .core.state import STALE
 from .lengths import clipped, tokens
-from .render import LAPSED, line, safe
+from .wording import LAPSED, line, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .core.state import Waiting
-    from .results import Digest, Row
+    from .overviews import Digest
+    from .results import Row
 
 
 def digest(answer: Digest) -> str:

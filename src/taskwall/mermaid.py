@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from .render import safe
+from .wording import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .results import Graph
+    from .overviews import Graph
 
 
 def mermaid(answer: Graph) -> str:

@@ -5,11 +5,9 @@ Parameter types are a closed set; anything else is an error at import.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import cache
-
 from .core import rules
 from .core.errors import Invalid
+from .core.light import cache, suppress
 from .core.record import Record
 from .stores.base import Outdated
 
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
 
     from .board import Board
     from .core.rules import Draft
+    from .onlooker import Onlooker
     from .results import Answer
 
 Ids = list[str]
@@ -94,13 +93,16 @@ class Verb:
             )
         return self._params
 
-    def run(self, board: Board, **values: Any) -> Answer:
+    def run(self, board: Onlooker, **values: Any) -> Answer:
         """Call it on a board; again when what the board was read through turned out to be damaged, or was lost."""
         for _ in range(ATTEMPTS - 1):
             with suppress(Outdated):  # nothing was written
                 return self.function(board, **values)
         return self.function(board, **values)
 
+
+TYPES = {"Board", *KINDS, *(f"{kind} | None" for kind in KINDS), "Answer"}
+"""All that the annotations of a verb may be."""
 
 ATTEMPTS = 3
 """How often a verb is tried: two transactions may wait for each other, and a server may be restarted."""
@@ -114,10 +116,10 @@ def verb(**told: Any) -> Callable[[Any], Any]:
     """
 
     def register(function: Any) -> Any:
-        found = Verb(function, **told)
-        for name in found.names:
-            _kind(function, name)
-        VERBS[found.name] = found
+        if not TYPES.issuperset(function.__annotations__.values()):
+            for name in Verb(function).names:
+                _kind(function, name)  # raises
+        VERBS[function.__name__] = Verb(function, **told)
         return function
 
     return register

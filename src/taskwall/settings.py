@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 
 from .core.errors import Invalid
 from .core.jsontext import dumps, loads
+from .core.light import suppress
 from .core.model import MAX_TTL, Settings
 from .stores.files.disk import DISK, NotPlain, read_text
 from .stores.files.folder import RACY_NS

@@ -5,11 +5,11 @@ The first paragraph of a docstring is what agents read; then one line a paramete
 
 from __future__ import annotations
 
-from .board import PAGE
 from .core import rules
 from .core.errors import Invalid
 from .core.model import DEFAULT_PRIORITY
 from .registry import Ids, verb
+from .results import PAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

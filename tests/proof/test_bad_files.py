@@ -17,7 +17,7 @@ import sys
 import pytest
 
 from conftest import Clock, open_board
-from taskwall import render, verbs  # noqa: F401 - importing verbs registers them
+from taskwall import render, verbs, wording  # noqa: F401 - importing verbs registers them
 from taskwall.core.errors import EXITS, Refused
 from taskwall.core.model import Settings
 from taskwall.envelope import dumps, envelope, refusal_envelope
@@ -330,7 +330,7 @@ def pair_fault(place, actor, name, arguments):
         json.loads(told)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    if re.search(render.UNSAFE, text + told):
+    if re.search(wording.UNSAFE, text + told):
         return f"a control character came through: {text!r}"
     for file, data in place.flawed.items():
         if not (place.path / file).exists() or (place.path / file).read_bytes() != data:
@@ -402,7 +402,7 @@ def cli_fault(place, command):
     )
     if done.returncode == 1 or "Traceback" in done.stderr or "internal error" in done.stderr:
         return f"{words}: exit {done.returncode}: {done.stderr}"
-    if re.search(render.UNSAFE, done.stdout + done.stderr):
+    if re.search(wording.UNSAFE, done.stdout + done.stderr):
         return f"{words}: a control character came through: {done.stdout!r} {done.stderr!r}"
     changed = [name for name, data in place.flawed.items() if (place.path / name).read_bytes() != data]
     return f"{words}: changed {changed}" if changed else None

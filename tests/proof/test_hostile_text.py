@@ -19,7 +19,7 @@ import unicodedata
 import pytest
 
 from conftest import NOON
-from taskwall import render
+from taskwall import accounts, render, wording
 from taskwall.agent import runs as run_logs
 from taskwall.agent.messages import Call
 from taskwall.agent.screen import Screen, call_line
@@ -313,13 +313,14 @@ def test_what_a_run_shows_of_models_and_tools(capsys, figure):
 
 
 def test_that_an_output_which_escapes_nothing_is_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(render, "UNSAFE", "(?!)")
+    monkeypatch.setattr(wording, "UNSAFE", "(?!)")
     assert field_faults(tmp_path, ["subject"])[1]
 
 
 def test_that_line_breaks_let_through_are_found(tmp_path, monkeypatch):
-    safe = render.safe
-    monkeypatch.setattr(render, "safe", lambda text, lines=False: safe(text, lines=True))
+    safe = wording.safe
+    for room in (wording, render, accounts):
+        monkeypatch.setattr(room, "safe", lambda text, lines=False: safe(text, lines=True))
     assert any("FORGED" in found for _, found in field_faults(tmp_path, ["subject"])[1])
 
 

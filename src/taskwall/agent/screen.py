@@ -13,7 +13,7 @@ import shutil
 import sys
 
 from ..lengths import cut
-from ..render import safe
+from ..wording import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import os
 import sys
 
 from .. import config, signals
-from ..board import timestamp, utc_now
 from ..core.errors import Refused
 from ..core.model import checked_line
 from ..core.record import Record
 from ..heartbeat import Heartbeat
+from ..onlooker import timestamp, utc_now
 from .budget import MAX_TURNS, Budget, limits
 from .claims import Claims, OneTask, give_back
 from .ending import FAILED, INTERRUPTED, Ended

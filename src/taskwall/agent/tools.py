@@ -6,7 +6,7 @@ from .. import envelope, registry, render, verbs  # noqa: F401 - importing verbs
 from ..core.errors import Invalid, Refused
 from ..core.model import stored
 from ..lengths import shortened
-from ..results import Created
+from ..outcomes import Created
 from ..signals import deferred
 from .files import file_tools
 from .jobs import Jobs

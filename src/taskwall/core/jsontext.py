@@ -6,7 +6,7 @@ would pay that. It is loaded to say what is wrong with a text.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from .light import SimpleNamespace
 
 try:
     import _json

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from .errors import AmbiguousId, UnknownTask
 from .graph import longest_chains, natural
+from .light import cached_property
 from .model import IN_PROGRESS, Settings, Task, composed
 
 TYPE_CHECKING = False

@@ -17,6 +17,7 @@ from ..core.model import MAX_SUBJECT
 from ..core.record import Record
 from ..core.rules import Draft
 from ..lengths import clipped
+from ..wording import safe
 from .prime import SECONDS, prime, within
 
 TYPE_CHECKING = False
@@ -179,7 +180,7 @@ def _stop(call: Call) -> dict[str, Any] | None:
     if call.body.get("stop_hook_active"):
         return None
     held = call.board.store.read().held_by(call.actor)
-    names = ", ".join(f"{task.token} ({clipped(render.safe(task.subject), 30)})" for task in held[:5])
+    names = ", ".join(f"{task.token} ({clipped(safe(task.subject), 30)})" for task in held[:5])
     more = f" and {len(held) - 5} more" if len(held) > 5 else ""
     reason = (
         f"You still hold {names}{more}. Complete or release each (taskwall done ID, taskwall release ID), then stop."

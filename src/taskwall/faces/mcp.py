@@ -19,6 +19,7 @@ from ..core.errors import Invalid, Refused
 from ..heartbeat import Heartbeat
 from ..lengths import shortened
 from ..registry import VERBS
+from ..wording import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ class Server:
         try:
             answer = registry.call(board, name, arguments)
         finally:
-            notes += [f"note: {render.safe(notice)}" for notice in board.store.notices]
+            notes += [f"note: {safe(notice)}" for notice in board.store.notices]
             board.store.notices.clear()
         if lane is self.writes:
             self._live()
@@ -245,7 +246,7 @@ class Server:
     def _find(self) -> Location:
         location = config.find_board(self.given, os.environ, os.getcwd())
         for warning in location.warnings:
-            print(f"taskwall mcp: {render.safe(warning)}", file=sys.stderr)
+            print(f"taskwall mcp: {safe(warning)}", file=sys.stderr)
         return location
 
     def _introduce(self, message: dict[str, Any]) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 
-from .. import config, render
+from .. import config
 from ..glance import digest
 from ..lengths import clipped
+from ..wording import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..config import Location
     from ..core.model import Actor
-    from ..results import Digest
+    from ..overviews import Digest
 
 SECONDS = 1.3
 """How long a board may take to answer, so that no client waits for more than two seconds."""
@@ -38,7 +39,7 @@ def prime(location: Location, actor: Actor, seconds: float = SECONDS) -> str:
 
 def told(location: Location, found: Digest | None) -> str:
     """What was glanced at as text, None when that took too long."""
-    where = clipped(render.safe(location.path), 40)
+    where = clipped(safe(location.path), 40)
     return (
         f"taskwall: a task board shared with other agents and people, in {where}\n"
         f"{digest(found) if found else SLOW}\n{COMMANDS.strip()}"

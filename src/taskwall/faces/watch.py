@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from ..board import timestamp, utc_now
 from ..core.errors import Unreadable
 from ..core.state import state
 from ..envelope import dumps
+from ..onlooker import timestamp, utc_now
+from ..overviews import History
 from ..render import text
-from ..results import History
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 from .. import config
-from ..render import safe
 from ..stores.files.dialects import NotATask, read
 from ..stores.files.disk import DISK, NotPlain, read_text
 from ..stores.files.patch import NotStrict, encode, parse
 from ..stores.files.store import LOCAL
+from ..wording import safe
 from .merge import DifferentTasks, Unmergeable, merge
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ import re
 from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, stored
 from ..core.view import age
 from ..envelope import dumps
-from ..render import safe
+from ..wording import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import os
 import tempfile
 
 from ..core.errors import Invalid, Unwritable
+from ..outcomes import Exported
 from ..render import near
-from ..results import Exported
 from ..stores.files.disk import DISK, Write, write_all
 from .exporters import EXPORTERS, tasks_of
 from .page import html

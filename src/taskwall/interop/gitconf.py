@@ -13,7 +13,7 @@ import sys
 
 from .. import config
 from ..core.errors import Invalid, Locked, Unwritable
-from ..results import SetUp
+from ..outcomes import SetUp
 from . import blocks
 from .blocks import Torn
 from .git import Git

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 
-from ..board import PAGE
 from ..core.errors import Invalid, UnknownTask
 from ..core.graph import natural
 from ..core.record import Record
-from ..results import Report
+from ..results import PAGE, Report
 from ..stores.files.disk import DISK, NotPlain
 from ..stores.files.folder import SUFFIX
 from ..stores.files.store import FileStore

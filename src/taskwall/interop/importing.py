@@ -8,7 +8,7 @@ from ..config import open_board, open_for_trial
 from ..core.errors import Invalid, Unreadable
 from ..core.model import READ_ONLY_DIALECTS
 from ..core.rules.incoming import KINDS, UNREADABLE, Finding
-from ..results import Imported
+from ..outcomes import Imported
 from .importers import FORMATS, find_source, format_named, read_source
 
 TYPE_CHECKING = False

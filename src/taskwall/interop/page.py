@@ -6,12 +6,12 @@ import base64
 import hashlib
 import html as markup
 
-from ..board import timestamp, utc_now
 from ..core.model import DEFAULT_PRIORITY, IN_PROGRESS
 from ..core.state import BLOCKED, BROKEN, HELD, READY, STALE, STATES, WAITING
 from ..core.view import age
-from ..render import safe
+from ..onlooker import timestamp, utc_now
 from ..results import Row, rows
+from ..wording import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

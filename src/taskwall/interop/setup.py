@@ -7,7 +7,7 @@ import os
 from .. import config
 from ..core.errors import Invalid
 from ..core.record import Record
-from ..results import SetUp
+from ..outcomes import SetUp
 from .clients import NAMES, Json, Toml, clients, codex_writable, in_use, writable
 from .parts import Stuck, put_all, take_all
 from .tree import Tree

@@ -7,7 +7,8 @@ import os
 from ..core.model import COMPLETED
 from ..lengths import shortened
 from ..proof import last_lines
-from ..render import safe, text
+from ..render import text
+from ..wording import safe
 from .outcome import FAILED, GONE, RELEASED, unread
 
 TYPE_CHECKING = False

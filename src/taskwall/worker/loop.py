@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..config import Location
     from ..core.model import Actor, Claim
     from ..core.view import View
-    from ..results import Changed
+    from ..outcomes import Changed
     from ..stores.base import Store
     from .display import Display
     from .notices import Notices

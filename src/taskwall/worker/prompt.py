@@ -8,14 +8,14 @@ from __future__ import annotations
 import shlex
 
 from ..lengths import shortened
-from ..render import safe
+from ..wording import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..core.model import Task
-    from ..results import Changed
+    from ..outcomes import Changed
     from .worktree import Tree
 
 MAX_DESCRIPTION, MAX_NOTES, MAX_BLOCKERS, MAX_TEXT = 14_000, 6_000, 8_000, 1_500

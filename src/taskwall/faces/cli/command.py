@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import sys
-from types import SimpleNamespace
 
 from ...core.errors import Invalid
-from ...core.record import Record
+from ...core.light import SimpleNamespace
 from ...registry import VERBS, integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 
-class Argument(Record):
-    """One word or option. to: the verb's parameter. kind: how its text is read (see SHAPES)."""
+# No records: a hundred of these are made at every start, which takes records as long as all that a command does.
 
-    flags: str
-    to: str
-    kind: str = "one"
-    doc: str = ""  # where the verb has no such parameter
+
+class Argument:
+    """One word or option. to: the verb's parameter. kind: how its text is read (see SHAPES).
+
+    doc: what it is for, where the verb has no such parameter.
+    """
+
+    def __init__(self, flags: str, to: str, kind: str = "one", doc: str = "") -> None:
+        self.flags, self.to, self.kind, self.doc = flags, to, kind, doc
 
     @property
     def is_option(self) -> bool:
@@ -51,19 +54,25 @@ class Argument(Record):
             found[self.to] = shape.get("type", str)(taken[0]) if taken else shape.get("const")
 
 
-class Command(Record):
+class Command:
     """One command of the synopsis. fixed: arguments that it always gives to its verb. empty: said of an empty list.
 
-    tail: what all that stands behind `--` is for, word by word.
+    doc: what it does, where that is not what its verb says. tail: what all that stands behind `--` is for.
     """
 
-    name: str
-    verb: str
-    arguments: tuple[Argument, ...] = ()
-    fixed: dict[str, Any] = {}
-    doc: str = ""
-    empty: str = ""
-    tail: str = ""
+    def __init__(
+        self,
+        name: str,
+        verb: str,
+        arguments: tuple[Argument, ...] = (),
+        *,
+        fixed: Mapping[str, Any] | None = None,
+        doc: str = "",
+        empty: str = "",
+        tail: str = "",
+    ) -> None:
+        self.name, self.verb, self.arguments, self.fixed = name, verb, arguments, fixed or {}
+        self.doc, self.empty, self.tail = doc, empty, tail
 
     @property
     def help(self) -> str:
@@ -102,7 +111,7 @@ class Command(Record):
             for to, (kind, value) in given.items()
             if value is not None
         }
-        return self.fixed | found
+        return {**self.fixed, **found}
 
 
 GLOBALS = (

@@ -8,9 +8,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from types import SimpleNamespace
 
 from ...core.errors import Invalid, Refused
+from ...core.light import SimpleNamespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import sys
 
 from ... import config, render
 from ...core.errors import Invalid, Locked, Refused
-from ...results import Place
+from ...outcomes import Place
+from ...wording import safe
 from .running import here, located, print_answer
 
 TYPE_CHECKING = False
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from ...config import Location
-    from ...results import Trusted
+    from ...outcomes import Trusted
     from .command import Command
     from .tending import Ask
 
@@ -78,7 +79,7 @@ def _trust(command: Command, args: SimpleNamespace) -> int:
     question = "Let these run as you, whenever a task of this board that has them is to be done?"
 
     def approved(asked: Trusted) -> bool:
-        return ask is not None and ask([f"- {render.safe(command)}" for command in asked.commands], question)
+        return ask is not None and ask([f"- {safe(command)}" for command in asked.commands], question)
 
     values = command.values(args)
     answer = trust(located(args), args.actor, values.pop("names", []), ask=approved if ask else None, **values)
@@ -101,7 +102,7 @@ def _asking(args: SimpleNamespace) -> Ask | None:
 
 
 def _agree(lines: Iterable[str], question: str) -> bool:
-    print(render.safe("\n".join(lines), lines=True))
+    print(safe("\n".join(lines), lines=True))
     print(f"{question} [y/N] ", end="", flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -155,7 +156,7 @@ def _prime(_: Command, args: SimpleNamespace) -> int:
         location = config.find_board(args.board, os.environ, here())
         actor = config.find_actor(args.actor, os.environ)
         if not location.exists and not args.json:
-            print(f"taskwall: no task board here yet; adding a task makes {render.safe(location.path)}")
+            print(f"taskwall: no task board here yet; adding a task makes {safe(location.path)}")
             return 0
         found = glance(location, actor)
         if not args.json:

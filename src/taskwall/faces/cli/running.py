@@ -8,13 +8,15 @@ import sys
 from ... import config, render
 from ...core.errors import Invalid
 from ...registry import VERBS
-from ...results import Graph, History, Listing, Offer, Why
+from ...results import Listing, Offer
+from ...wording import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from ...config import Location
+    from ...onlooker import Onlooker
     from ...results import Answer
     from .command import Command
 
@@ -31,7 +33,7 @@ def located(args: SimpleNamespace) -> Location:
     """The board that a command line means; says on standard error what is odd about it."""
     location = config.find_board(args.board, os.environ, here())
     for warning in location.warnings:
-        print(f"note: {render.safe(warning)}", file=sys.stderr)
+        print(f"note: {safe(warning)}", file=sys.stderr)
     return location
 
 
@@ -39,12 +41,16 @@ def call(command: Command, args: SimpleNamespace) -> int:
     """Most commands: one verb, with those of the words that are its parameters."""
     location, verb = located(args), VERBS[command.verb]
     values = {name: value for name, value in command.values(args).items() if name in verb.names}
-    board = config.open_board(location, config.find_actor(args.actor, os.environ), make=verb.makes_board)
+    actor = config.find_actor(args.actor, os.environ)
+    if verb.writes:
+        board: Onlooker = config.open_board(location, actor, make=verb.makes_board)
+    else:
+        board = config.open_to_look(location, actor)
     answer = verb.run(board, **values)
     for notice in board.store.notices:
-        print(f"note: {render.safe(notice)}", file=sys.stderr)
+        print(f"note: {safe(notice)}", file=sys.stderr)
     if not location.exists:
-        print(f"note: made the board {render.safe(location.path)} ({location.why})", file=sys.stderr)
+        print(f"note: made the board {safe(location.path)} ({location.why})", file=sys.stderr)
     if command.empty and isinstance(answer, Listing) and not answer.rows and not args.json:
         print(command.empty)
     else:
@@ -58,15 +64,17 @@ def print_answer(answer: Answer, args: SimpleNamespace) -> None:
         from ...envelope import dumps, envelope
 
         print(dumps(envelope(answer)))
-    elif isinstance(answer, Graph) and args.mermaid:
+    elif getattr(args, "mermaid", False):
         from ...mermaid import mermaid
+        from ...overviews import Graph
 
+        assert isinstance(answer, Graph)
         print(mermaid(answer))
     elif isinstance(answer, (Listing, Offer)) and answer.rows and sys.stdout.isatty():
         from .tables import print_table
 
         print_table(answer)
-    elif isinstance(answer, (Graph, Why, History)) and sys.stdout.isatty():
+    elif answer.wide and sys.stdout.isatty():
         import shutil
 
         from ...lengths import cut

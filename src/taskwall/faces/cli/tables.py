@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ...render import after, safe
+from ...render import after
+from ...wording import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from ...board import PAGE
 from ...config import require_files
 from ...core.errors import Invalid
 from ...interop import setup as clients
+from ...results import PAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...config import Location
-    from ...results import Answer, Place, SetUp
+    from ...outcomes import Place, SetUp
+    from ...results import Answer
 
     Ask = Callable[[Sequence[str], str], bool]
     Locate = Callable[[], Location]

@@ -7,7 +7,7 @@ import os
 from ...config import agent_around, find_actor, open_board
 from ...core.errors import Invalid
 from ...core.refusals import Reserved, Untrusted
-from ...results import Trusted
+from ...outcomes import Trusted
 from ...trust import Trust
 
 TYPE_CHECKING = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ...core.record import Record
-from ...render import safe
+from ...wording import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from ... import (
     verbs,  # noqa: F401 - importing verbs registers them
 )
 from ...core.errors import Refused
-from ...render import safe
 from ...signals import ENDING
 from ...stores.base import Outdated
+from ...wording import safe
 from ..web.lanes import lanes
 from .acts import (
     ACTS,

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Checkbox, Input, Select, Static, TextArea
 
-from ...render import safe
+from ...wording import safe
 from .acts import KEYS
 from .drawing import named
 from .items import Items

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.cells import cell_len, chop_cells
 
 from ...lengths import cut
-from ...render import safe
+from ...wording import safe
 from .sight import CLOSED, seconds
 from .words import span
 

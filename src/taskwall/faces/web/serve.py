@@ -12,8 +12,8 @@ from contextlib import suppress
 from ... import config
 from ...core.errors import Invalid
 from ...envelope import dumps, envelope
-from ...render import safe
 from ...results import Answer
+from ...wording import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

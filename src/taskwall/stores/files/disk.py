@@ -5,13 +5,13 @@ Small files are read strictly and replaced whole: readers and power cuts see the
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
 import sys
 
 from ...core.errors import Unwritable
+from ...core.light import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Disk:
         found = []
         with os.scandir(folder) as entries:
             for entry in entries:
-                with contextlib.suppress(FileNotFoundError):  # removed since the folder was listed
+                with suppress(FileNotFoundError):  # removed since the folder was listed
                     found.append((entry.name, signature(entry.stat(follow_symlinks=False))))
         return sorted(found)
 
@@ -79,7 +79,7 @@ class Disk:
         """The same, one after the other, with what changes when a file does."""
         path = os.fsencode(folder)
         for name in self.named(folder, suffix):
-            with contextlib.suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):
                 yield name, signature(os.lstat(path + b"/" + name))
 
     def read(self, path: str, most: int = MAX_BYTES) -> tuple[bytes, Signature]:
@@ -140,7 +140,7 @@ class Disk:
 
     def make_folder(self, path: str) -> None:
         """A folder, unless something has that name."""
-        with contextlib.suppress(FileExistsError):
+        with suppress(FileExistsError):
             os.mkdir(path)
 
     def write_new(self, path: str, data: bytes, *, like: str | None = None, durable: bool) -> None:
@@ -150,7 +150,7 @@ class Disk:
             while data:
                 data = data[self._write(fd, data) :]
             if like is not None:
-                with contextlib.suppress(FileNotFoundError):
+                with suppress(FileNotFoundError):
                     os.chmod(fd, stat.S_IMODE(os.stat(like).st_mode))
             if durable:
                 self._sync(fd)
@@ -311,7 +311,7 @@ def write_all(disk: Disk, writes: Sequence[Write], scratch: str, *, durable: boo
             _settle(disk, writes)
     except BaseException:
         for part in parts:
-            with contextlib.suppress(OSError):  # the next write removes it, and what was written stands
+            with suppress(OSError):  # the next write removes it, and what was written stands
                 disk.unlink(part)
         raise
 
@@ -359,5 +359,5 @@ def _appear(disk: Disk, part: str, write: Write) -> None:
             raise
         disk.rename(part, write.path)  # the lock keeps our own out
     else:
-        with contextlib.suppress(OSError):  # the next write removes it, and what was written stands
+        with suppress(OSError):  # the next write removes it, and what was written stands
             disk.unlink(part)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from functools import lru_cache
 
 from ...core.errors import Unreadable
+from ...core.light import lru_cache
 from ...core.model import Task, composed, id_flaw
 from .dialects import NotATask, read
 from .disk import NotPlain, read_text

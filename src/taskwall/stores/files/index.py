@@ -16,18 +16,13 @@ from __future__ import annotations
 import gc
 import os
 import time
-from contextlib import contextmanager, suppress
 
+from ...core.light import contextmanager, suppress
 from ..base import Outdated
 from .folder import RACY_NS, SUFFIX, UNSEEN, read_file
 from .ledger import boot_id
+from .sqlite import Error, connect
 from .tables import TABLES, count_ranks, fill, plain, run, take_in, take_in_claims
-
-try:  # `sqlite3` takes longer to import, for what is not used here
-    from _sqlite3 import Error, connect
-except ImportError:  # a Python built without it
-    connect = None  # type: ignore[assignment]
-    Error = OSError  # type: ignore[assignment,misc]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from functools import cached_property
 
 from ...core.graph import natural
+from ...core.light import cached_property
 from ...core.model import IN_PROGRESS, Task
 from ...core.view import age
 from .folder import UNSEEN, place, read_file, task_of, twins

@@ -8,12 +8,12 @@ What the disk will not let us see is never taken for absent: every method then r
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 
 from ...core.errors import Unreadable
 from ...core.jsontext import loads
+from ...core.light import suppress
 from ...core.model import id_flaw
 from ...core.record import Record
 from .disk import MAX_BYTES, NotPlain, Unsettled, Write, require_seen, write_all
@@ -126,7 +126,7 @@ class Journal:
             self.disk.unlink(self.path)
         except OSError as error:
             raise Unsettled(error.errno, error.strerror) from error
-        with contextlib.suppress(OSError):  # nothing hangs on it: the disk that failed is not asked to vouch
+        with suppress(OSError):  # nothing hangs on it: the disk that failed is not asked to vouch
             self.disk.sync_folder(self.local)
 
     def _read(self) -> tuple[list[Entry], int]:

@@ -8,9 +8,9 @@ claim was granted, `book` what files of other programs never gain, `free` how on
 
 from __future__ import annotations
 
-import functools
 import os
 
+from ...core.light import cache
 from ...core.model import BY_HAND, IDLE, KEYS, LAPSED, LIVE, Claim, Task, id_flaw
 from ...process import is_gone
 from .dialects import BOOKKEEPING, fits
@@ -33,12 +33,12 @@ LATER = {"process": "", "host": ""}
 """What entries of earlier versions do not have, and what then stands for it."""
 
 
-@functools.cache
+@cache
 def boot_id() -> str:
     """Names this boot of the machine: on another one, nobody who beat before it is alive."""
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+            return file.read().strip().decode()
     except OSError:
         return ""
 

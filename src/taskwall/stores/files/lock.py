@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import os
 import sys
 import time
 from _thread import allocate_lock, start_new_thread  # `threading` takes time to import
 
 from ...core.errors import Locked
+from ...core.light import cache, contextmanager, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def _polled(fd: int, seconds: float) -> bool:
     return False
 
 
-@contextlib.contextmanager
+@contextmanager
 def lock(path: str, deadline: float = DEADLINE) -> Iterator[Callable[[], bool]]:
     """Hold the lock at `path` for the block. Raises Locked, naming the holder, after `deadline` seconds.
 
@@ -136,7 +135,7 @@ def _myself() -> str:
     return f"{who} since {time.strftime('%FT%TZ', time.gmtime())}: {command}"
 
 
-@functools.cache
+@cache
 def _process(pid: int) -> tuple[str, str]:
     host = os.uname().nodename if hasattr(os, "uname") else "this host"
     # An address may hold a password, and this is read by whoever waits.
@@ -151,7 +150,7 @@ _turns: dict[tuple[int, str], float] = {}
 def _acquire(path: str, until: float) -> int:
     key = (os.getpid(), path)
     if time.monotonic() < _turns.get(key, 0.0):
-        with contextlib.suppress(TimeoutError):
+        with suppress(TimeoutError):
             return _taken(path, 0.0)
     try:
         fd = _in_turn(path, until)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 
+from ...core.light import suppress
 from .disk import DISK, NotPlain, Write, read_text, write_all
 from .patch import encode
 

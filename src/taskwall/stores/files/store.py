@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import time
-from contextlib import ExitStack, contextmanager, suppress
 
 from ...core.errors import Invalid, Locked, Unreadable, Unwritable
+from ...core.light import contextmanager, suppress
 from ...core.model import Settings
 from ...core.view import Overlay
 from ..base import Txn, Watch, require_here
@@ -93,44 +93,50 @@ class FileStore:
     @contextmanager
     def write(self, *, alone: bool = True) -> Iterator[Txn]:  # noqa: ARG002 - whoever has the lock is
         """A transaction under the board's lock. Raises Locked, Unwritable, ReadOnly, Invalid."""
-        with ExitStack() as stack:
-            try:
-                self._settle_in()
-                if time.monotonic() - self._looked > JUST_NOW:
-                    self._reading()  # what others changed is looked at before anybody has to wait for us
-                still_locked = stack.enter_context(self._lock())
+        txn = None
+        try:
+            self._settle_in()
+            if time.monotonic() - self._looked > JUST_NOW:
+                self._reading()  # what others changed is looked at before anybody has to wait for us
+            with self._lock() as still_locked:
                 moved = self._moved()  # perhaps just now
                 require_here(moved if moved != self.bound_for else "")
                 self.notices += self._journal.recover()
                 view = self._view(Sure(self._disk), self._reading(held=True), sure=True)
-            except OSError as error:
-                raise self._unwritable(error) from None
-            assert isinstance(view, FileView)  # what was committed before us is applied
-            txn = Txn(view)
-            yield txn
-            if not still_locked():
-                raise Locked(
-                    "the board's lock file was removed while this command ran; nothing was written",
-                    next="repeat the command; leave .local alone while others work",
-                )
-            from .writing import Writing  # imported late: most commands only read
+                assert isinstance(view, FileView)  # what was committed before us is applied
+                txn = Txn(view)
+                yield txn
+                if not still_locked():
+                    raise Locked(
+                        "the board's lock file was removed while this command ran; nothing was written",
+                        next="repeat the command; leave .local alone while others work",
+                    )
+                self._keep(view, txn)
+        except OSError as error:
+            if txn is not None:  # it comes from the block
+                raise
+            raise self._unwritable(error) from None
 
-            try:
-                writing = Writing(self._disk, self.path, view, txn)
-                self._commit(writing, txn)
-                view.end()
-            except FileExistsError as error:
-                taken = error.filename2 or error.filename or error.args[0]
-                raise Invalid(f"{taken} exists already", next="choose another id") from None
-            except Changed as error:
-                raise Unwritable(f"{_told(error)}; nothing was written", next="repeat the command") from None
-            except Unsettled as error:
-                raise Unwritable(
-                    f"the change is written, but not confirmed by the disk ({error.strerror}): a power cut may undo it",
-                    next="look at the disk; `taskwall show` tells how the task stands",
-                ) from None
-            except OSError as error:
-                raise self._unwritable(error) from None
+    def _keep(self, view: FileView, txn: Txn) -> None:
+        """Write what a transaction changed. Raises Unwritable, ReadOnly, Invalid."""
+        from .writing import Writing  # imported late: most commands only read
+
+        try:
+            writing = Writing(self._disk, self.path, view, txn)
+            self._commit(writing, txn)
+            view.end()
+        except FileExistsError as error:
+            taken = error.filename2 or error.filename or error.args[0]
+            raise Invalid(f"{taken} exists already", next="choose another id") from None
+        except Changed as error:
+            raise Unwritable(f"{_told(error)}; nothing was written", next="repeat the command") from None
+        except Unsettled as error:
+            raise Unwritable(
+                f"the change is written, but not confirmed by the disk ({error.strerror}): a power cut may undo it",
+                next="look at the disk; `taskwall show` tells how the task stands",
+            ) from None
+        except OSError as error:
+            raise self._unwritable(error) from None
 
     def events(self, task_id: str | None = None, since: str | None = None) -> list[dict[str, Any]]:
         """What happened, oldest first; at or after `since`, an RFC 3339 time as in `at`, when it is given."""

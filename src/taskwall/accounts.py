@@ -1,0 +1,193 @@
+"""Accounts of what was done, and of all that waits, as text."""
+
+from __future__ import annotations
+
+from .core.model import PERSONS
+from .outcomes import Changed, Created, Place, Released, SetUp, Trusted
+from .overviews import Graph, History, Why
+from .results import PAGE
+from .wording import MARKS, MAX_ITEMS, because, block, came_of, line, printed, safe, section, some
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from .overviews import Step
+    from .results import Row
+
+
+def _changed(answer: Changed) -> list[str]:
+    row = answer.row
+    if answer.already:
+        head = list(answer.notices) or [
+            f"{row.task.id} ({safe(row.task.subject)}): {_ALREADY.get(answer.verb, 'no change')}"
+        ]
+        return [*map(safe, head), *section("Unblocked:", answer.unblocked)]
+    lines = [f"{_DONE[answer.verb]} {row.task.id} ({safe(row.task.subject)})", *map(safe, answer.notices)]
+    if answer.verb == "claim":
+        lines += _briefing(row, answer.blockers)
+    if answer.verb == "ask":
+        decision = answer.also[0].task
+        lines.insert(1, f"Waits for {decision.id}: {safe(decision.subject)}")
+        lines.append(f"Next: a person answers with `taskwall answer {decision.id} TEXT`")
+    elif answer.also:
+        lines += section(_ALSO[answer.verb], answer.also)
+    return lines + section("Unblocked:", answer.unblocked)
+
+
+_DONE = {
+    "update": "Updated",
+    "claim": "Claimed",
+    "complete": "Completed",
+    "release": "Released",
+    "heartbeat": "Renewed",
+    "ask": "Asked about",
+    "answer": "Answered",
+    "hold": "Held",
+    "resume": "Resumed",
+    "cancel": "Cancelled",
+    "reopen": "Reopened",
+}
+_ALREADY = {
+    "update": "no change, it is like that already",
+    "complete": "already completed by you",
+    "release": "already released",
+    "answer": "already answered so",
+    "resume": "nothing holds it",
+    "cancel": "already cancelled",
+    "reopen": "already open",
+}
+_ALSO = {"cancel": "Cancelled too:", "reopen": "Suspect, for they relied on it:", "complete": "Also:"}
+
+
+def _briefing(row: Row, blockers: Sequence[Row]) -> list[str]:
+    """What whoever takes a task should know: its text, its past attempts and notes, what it promises."""
+    task = row.task
+    lines = [f"token: {task.token}"]
+    if task.description:
+        lines.append("  " + block(task.description))
+    lines += [outcome for blocker in blockers[:MAX_ITEMS] for outcome in came_of(blocker.task)]
+    lines += [f"attempts before: {task.attempts}"] if task.attempts else []
+    lines += [f"note by {safe(note['by'])}: {block(note['text'])}" for note in task.notes[-5:]]
+    lines += [f"products: {', '.join(map(safe, task.products))}"] if task.products else []
+    lines += [f"checks: {'; '.join(map(safe, task.checks))}"] if task.checks else []
+    way = f"taskwall answer {task.id} TEXT" if row.reserved in PERSONS or task.question is not None else ""
+    return [*lines, f"Next: {way or f'do it, then complete_task (taskwall done {task.id})'}"]
+
+
+def _created(answer: Created) -> list[str]:
+    lines = []
+    for row in answer.rows:
+        verb = "Exists already" if row.task.id in answer.already else "Created"
+        waits = (
+            f" (blockedBy: {some(row.task.blocked_by, MAX_ITEMS).replace(',', ', ')})" if row.task.blocked_by else ""
+        )
+        lines.append(f"{verb} {row.task.id}: {safe(row.task.subject)}{waits}")
+    return lines + list(map(safe, answer.notices))
+
+
+def _tree(steps: Sequence[Step], more: int) -> list[str]:
+    lines = [f"{'  ' * step.depth}{_above(step) if step.seen else line(step.row)}" for step in steps]
+    return lines + ([f"… {more} more"] if more else [])
+
+
+def _above(step: Step) -> str:
+    return f"{MARKS[step.row.task.status]} {safe(step.row.task.id)} (see above)"
+
+
+def _why(answer: Why) -> list[str]:
+    first = answer.steps[0].row
+    lines = [f"{first.task.id} is {first.state}{because(first) if not first.waits else ''}"]
+    lines += _tree(answer.steps, answer.more) if len(answer.steps) > 1 else []
+    ends = answer.waiting.lines()
+    return lines + (["Who must act:", *(f"- {safe(end)}" for end in ends)] if ends else [])
+
+
+def _history(answer: History) -> list[str]:
+    import re  # imported late: see `replaced`
+
+    known = ("at", "by", "session", "verb", "task")
+    lines = []
+    for event in answer.events:
+        told = [safe(str(event.get(key))) for key in ("at", "by", "verb", "task")]
+        told[0] = re.sub(r"\.\d+Z$", "Z", told[0])
+        told += [f"{safe(str(key))}={printed(value)}" for key, value in event.items() if key not in known]
+        lines.append(" ".join(told))
+    shown = len(answer.events)
+    name = f" {safe(answer.task)}" if answer.task else ""
+    way = f": taskwall log{name} -n {min(shown + answer.more, PAGE)}" if shown < PAGE else ""
+    earlier = [f"… {answer.more} earlier{way}"] if answer.more else []
+    return earlier + lines or ["Nothing is recorded here."]
+
+
+def _released(answer: Released) -> list[str]:
+    lines = [f"Released {row.task.id} ({safe(row.task.subject)})" for row in answer.rows]
+    return lines or [f"Session {safe(answer.session)} holds nothing."]
+
+
+def _graph(answer: Graph) -> list[str]:
+    lines = _tree(_without_parents(answer.steps), answer.more) or ["No open tasks."]
+    return lines + ([f"{answer.finished} finished"] if answer.finished else [])
+
+
+def _without_parents(steps: Iterable[Step]) -> list[Step]:
+    """The tree does not repeat that a task waits for the one above it."""
+    above: dict[int, str] = {}
+    found = []
+    for step in steps:
+        above[step.depth] = step.row.task.id
+        waits = tuple(name for name in step.row.waits if name != above.get(step.depth - 1))
+        found.append(step.replace(row=step.row.replace(waits=waits)))
+    return found
+
+
+def _place(answer: Place) -> list[str]:
+    if answer.git:
+        made = f"Made {safe(answer.path)}" if answer.made else f"board: {safe(answer.path)}"
+        return [f"{made} ({answer.why})", *_set_up(answer.git)]
+    if answer.made:
+        first = [
+            f"Made {safe(answer.path)} ({answer.why})",
+            'Next: `taskwall add "a first task"`, or `taskwall plan FILE`',
+        ]
+        names = ", ".join(answer.clients)
+        return first + ([f"`taskwall setup` makes coding agents use it ({names})"] if names else [])
+    there = "" if answer.exists else " (does not exist yet)"
+    lines = [f"board: {safe(answer.path)}{there}", f"because: {answer.why}"]
+    return [*lines, f"actor: {safe(answer.actor)}", f"session: {safe(answer.session)}"]
+
+
+def _trusted(answer: Trusted) -> list[str]:
+    if not answer.commands:
+        return [
+            {"list": "No command of this board is trusted.", "granted": "There is nothing new to trust."}.get(
+                answer.action, "Nothing of that was trusted."
+            )
+        ]
+    head = {"list": "Trusted on this board:", "granted": "Trusted, on this board alone:"}
+    return [head.get(answer.action, "Trusted no longer:"), *(f"- {safe(command)}" for command in answer.commands)]
+
+
+def _set_up(answer: SetUp) -> list[str]:
+    names, files = ", ".join(answer.clients), ", ".join(map(safe, answer.files))
+    if not files:
+        said = f"Nothing to change for {names}: {'see above' if answer.notes else 'all is as it should be'}."
+    elif answer.done:
+        said = f"{'Removed' if answer.action == 'remove' else 'Set up'} for {names}: {files} changed"
+    else:
+        said = f"Not as set up: {files}" if answer.action == "check" else f"Nothing was written. --yes changes: {files}"
+    return [*filter(None, [answer.diff.rstrip("\n")]), *map(safe, answer.notes), said]
+
+
+LINES: dict[type, Callable[[Any], list[str]]] = {
+    Changed: _changed,
+    Created: _created,
+    Released: _released,
+    Why: _why,
+    History: _history,
+    Graph: _graph,
+    Place: _place,
+    Trusted: _trusted,
+    SetUp: _set_up,
+}
