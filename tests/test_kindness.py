@@ -132,10 +132,17 @@ def test_long_chains_are_cut_and_say_so(board):
     chain = [rules.Draft(f"s{n}", id=f"s-{n:03}", blocked_by=(f"s-{n - 1:03}",) if n else ()) for n in range(300)]
     board.create(chain)
     for answer in (board.graph(), board.why("s-299")):
-        assert (len(answer.steps), answer.more) == (200, 100)
-        assert envelope.envelope(answer)["data"]["more"] == 100
-        assert render.text(answer).count("… 100 more") == 1
-    assert [step.depth for step in board.graph().steps] == list(range(200))
+        assert (len(answer.steps), answer.more) == (100, 200)
+        assert envelope.envelope(answer)["data"]["more"] == 200
+        assert render.text(answer).count("… 200 more") == 1
+    assert [step.depth for step in board.graph().steps] == list(range(100))
+
+
+def test_a_long_plan_is_told_in_few_lines(board):
+    made = board.create([rules.Draft(f"s{n}") for n in range(300)])
+    told = render.text(made)
+    assert told.count("Created ") == 50 and "… 250 more: taskwall list" in told
+    assert len(envelope.envelope(made)["data"]["tasks"]) == 300
 
 
 @pytest.mark.slow

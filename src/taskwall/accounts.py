@@ -78,12 +78,14 @@ def _briefing(row: Row, blockers: Sequence[Row]) -> list[str]:
 
 def _created(answer: Created) -> list[str]:
     lines = []
-    for row in answer.rows:
+    for row in answer.rows[:PAGE]:
         verb = "Exists already" if row.task.id in answer.already else "Created"
         waits = (
             f" (blockedBy: {some(row.task.blocked_by, MAX_ITEMS).replace(',', ', ')})" if row.task.blocked_by else ""
         )
         lines.append(f"{verb} {row.task.id}: {safe(row.task.subject)}{waits}")
+    more = len(answer.rows) - PAGE
+    lines += [f"… {more} more: taskwall list (list_tasks); --json tells all"] if more > 0 else []
     return lines + list(map(safe, answer.notices))
 
 

@@ -93,7 +93,7 @@ class Graph(Answer):
     more: int = 0
 
 
-MAX_STEPS = 200
+MAX_STEPS = 100
 """How many lines a chain or tree has at most."""
 
 
