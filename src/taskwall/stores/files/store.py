@@ -189,7 +189,7 @@ class FileStore:
         """disk: by which the claim ledger and, when sure, the files asked for are read."""
         if reading is None:
             self._folder.look()
-        pending = self._journal.pending()
+        pending = {} if sure else self._journal.pending()  # whoever has the lock has finished what was
         ledger = self._ledger(disk, pending, None if sure else reading)
         archive = Archive(disk, self.path)
         if reading is None:
