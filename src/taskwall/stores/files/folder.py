@@ -14,7 +14,7 @@ from .patch import NotStrict, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
     from .disk import Disk, Signature
@@ -111,6 +111,16 @@ def read_file(disk: Disk, folder: str, name: str, seen: Signature = UNSEEN) -> F
         task = _broken(name, flaw.text, str(flaw))
         known = flaw.error is None  # else it may be readable the next moment, without having changed
     return Found(name, task, seen, text, settled=known and max(seen[:2]) < now - RACY_NS)
+
+
+def read_each(disk: Disk, board: str, names: Iterable[tuple[bytes, Signature | None]]) -> Iterator[tuple[bytes, Found]]:
+    """What these files hold, without those that are gone; they had these signatures when they were listed."""
+    for name, seen in names:
+        try:
+            if seen is not None:
+                yield name, read_file(disk, board, os.fsdecode(name), seen)
+        except FileNotFoundError:  # gone since then
+            continue
 
 
 def task_of(name: str, text: str) -> Task:

@@ -19,7 +19,7 @@ import time
 
 from ...core.light import contextmanager, suppress
 from ..base import Outdated
-from .folder import RACY_NS, SUFFIX, UNSEEN, read_file
+from .folder import RACY_NS, SUFFIX, read_each
 from .ledger import boot_id
 from .sqlite import Error, connect
 from .tables import TABLES, count_ranks, fill, plain, run, take_in, take_in_claims
@@ -297,10 +297,11 @@ class Index:
         """Compare every file with what is known of it and take in what differs. False: somebody else did meanwhile."""
         began, stamps, now = time.monotonic(), self.stamps, time.time_ns()
         if about is None:
+            from .bulk import every_row  # imported late: few commands make an index
+
             _make(connection)
-            every = ((name, UNSEEN) for name in self._disk.named(self._board, SUFFIX))
             with _uncollected():
-                fill(connection, self._read_each(every), self._beside)
+                fill(connection, every_row(self._disk, self._board), self._beside)
         elif (taken := self._catch_up(connection, about, stamps)) is not None:
             return taken
         count_ranks(connection)
@@ -348,17 +349,9 @@ class Index:
     def _read_files(self, names: Iterable[tuple[bytes, Signature | None]]) -> tuple[list[Pair], list[bytes]]:
         """What these files hold, and the names of those that are gone."""
         listed = list(names)
-        found = list(self._read_each(listed))
+        found = list(read_each(self._disk, self._board, listed))
         there = {name for name, _ in found}
         return found, [name for name, _ in listed if name not in there]
-
-    def _read_each(self, names: Iterable[tuple[bytes, Signature | None]]) -> Iterator[Pair]:
-        for name, seen in names:
-            try:
-                if seen is not None:
-                    yield name, read_file(self._disk, self._board, os.fsdecode(name), seen)
-            except FileNotFoundError:  # gone since the folder was listed
-                continue
 
 
 @contextmanager

@@ -7,8 +7,6 @@ there are few.
 
 from __future__ import annotations
 
-from itertools import islice
-
 from ...core.claims import is_held
 from ...core.graph import longest_chains, runs
 from ...core.model import CLOSED, COMPLETED, IN_PROGRESS
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     Pair = tuple[bytes, Found]
     Standing = tuple[str | None, bool]
     """The text of a task's ledger entry, None without one, and whether the task is in progress, given that."""
+    Rows = tuple[list[tuple[Any, ...]], list[tuple[str, str, int]]]  # of the files, and of the edges that they tell
 
 
 TABLES = """
@@ -42,7 +41,7 @@ CREATE TABLE archived (id PRIMARY KEY);
 CREATE TABLE twins (id PRIMARY KEY);
 """
 TO_DERIVE_BY = """
-CREATE INDEX by_id ON files (id, open, done);
+CREATE INDEX by_id ON files (id, open, done, flaw);
 CREATE INDEX by_parent ON files (parent) WHERE parent IS NOT NULL;
 CREATE INDEX by_blocker ON edges (blocker);
 CREATE INDEX by_task ON edges (task);
@@ -99,10 +98,8 @@ SELECT b.rowid, t.rowid FROM files t JOIN edges e ON e.task = t.id JOIN files b 
 WHERE t.open AND b.open
 UNION ALL SELECT c.rowid, p.rowid FROM files c JOIN files p ON p.id = c.parent WHERE c.open AND p.open
 """
-ROOMY, USUAL = -16_000, -2_000
+ROOMY, USUAL = -64_000, -2_000
 """Kilobytes of an index that SQLite keeps in memory: while it is made, and after."""
-SOME = 1000
-"""How many files are in memory at once when all are taken in."""
 MOST_MENDED = 500
 """How many ranks are looked at one by one before all are counted anew."""
 
@@ -139,13 +136,13 @@ def run(connection: Connection, script: str) -> None:
         connection.execute(statement)
 
 
-def fill(connection: Connection, found: Iterable[Pair], beside: Beside) -> None:
-    """Take all files of a folder into empty tables."""
-    pairs, count = iter(found), 0
+def fill(connection: Connection, every: Iterable[Rows], beside: Beside) -> None:
+    """Take the rows of all files of a folder into empty tables."""
+    count = 0
     connection.execute(f"PRAGMA cache_size = {ROOMY}")
-    while some := list(islice(pairs, SOME)):
-        count += len(some)
-        _insert(connection, some)
+    for rows in every:
+        count += len(rows[0])
+        _insert(connection, rows)
     run(connection, TO_DERIVE_BY)
     take_in_claims(connection, None, beside)
     _set_twins_apart(connection, connection.execute(DOUBLED).fetchall())
@@ -158,9 +155,14 @@ def fill(connection: Connection, found: Iterable[Pair], beside: Beside) -> None:
     connection.execute(f"PRAGMA cache_size = {USUAL}")
 
 
-def _insert(connection: Connection, found: Sequence[Pair]) -> None:
-    connection.executemany(INSERT, (_row(name, each) for name, each in found))
-    connection.executemany("INSERT INTO edges VALUES (?, ?, ?)", (edge for _, e in found for edge in _edges(e.task)))
+def _insert(connection: Connection, rows: Rows) -> None:
+    connection.executemany(INSERT, rows[0])
+    connection.executemany("INSERT INTO edges VALUES (?, ?, ?)", rows[1])
+
+
+def rows_of(found: Sequence[Pair]) -> Rows:
+    """The rows of some files."""
+    return [_row(*pair) for pair in found], [edge for _, each in found for edge in _edges(each.task)]
 
 
 def take_in(
@@ -203,7 +205,7 @@ def _move(connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], 
     connection.executemany("DELETE FROM files WHERE name = ?", ((name,) for name in old))
     connection.executemany("DELETE FROM edges WHERE task = ? AND NOT wild", ((row[0],) for row in old.values()))
     connection.executemany("DELETE FROM edges WHERE blocker = ? AND wild", ((row[0],) for row in old.values()))
-    _insert(connection, found)
+    _insert(connection, rows_of(found))
     connection.executemany("UPDATE files SET rank = ? WHERE name = ?", ((row[1], name) for name, row in old.items()))
     connection.executemany("DELETE FROM twins WHERE id = ?", ((i,) for i in touched))
     doubled = DOUBLED.replace("GROUP", "AND id = ? GROUP")

@@ -1,0 +1,128 @@
+"""All files of a folder as rows of its index; those of a very large one are read by two processes.
+
+The second reads them from the last to the first and hands their rows over, while we read from the first on, until we
+meet. Nothing depends on it: what it has not handed over, because it was killed or could not even start, we read.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from bisect import bisect_left
+
+from ...core.light import suppress
+from .disk import DISK, Disk
+from .folder import SUFFIX, UNSEEN, read_each
+from .tables import rows_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from .tables import Rows
+
+TWO_FROM = 20_000
+"""From so many files on, a second process is worth its start."""
+SOME = 100
+"""How many files are handed over at once: few, for the other process waits when a pipe is full."""
+_SIZE, _BLOCK, _KILL = 8, 65_536, 9
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from taskwall.stores.files.bulk import hand_over as o; o(sys.argv[2])"
+)
+
+
+def every_row(disk: Disk, board: str) -> Iterator[Rows]:
+    """The rows of all files of a folder, some files at a time."""
+    names = disk.named(board, SUFFIX)
+    at, end = 0, len(names)
+    second = _Second(board) if end >= TWO_FROM and type(disk) is Disk and _processors() > 1 else None
+    try:
+        while at < end:
+            if second and (handed := second.handed_over()):
+                first = bisect_left(names, handed[0])
+                if first >= at:
+                    end = first
+                    yield handed[1]
+                    continue
+                second.end()
+            yield _rows(disk, board, names[at : min(at + SOME, end)])
+            at += SOME
+    finally:
+        if second:
+            second.end()
+
+
+def _rows(disk: Disk, board: str, names: Iterable[bytes]) -> Rows:
+    return rows_of(list(read_each(disk, board, ((name, UNSEEN) for name in names))))
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Second:
+    """The second process, if it could be started."""
+
+    def __init__(self, board: str) -> None:
+        self._pipe, self._pid = -1, 0
+        if not sys.executable or not hasattr(os, "posix_spawn"):
+            return
+        self._pipe, end = os.pipe()
+        package = os.path.abspath(os.path.join(__file__, *[os.pardir] * 4))
+        words = [sys.executable, "-I", "-S", "-B", "-c", _START, package, board]
+        quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 2)]
+        with suppress(OSError):
+            actions = [(os.POSIX_SPAWN_DUP2, end, 1), *quiet]
+            self._pid = os.posix_spawn(words[0], words, os.environ, file_actions=actions)
+        os.close(end)
+
+    def handed_over(self) -> tuple[bytes, Rows] | None:
+        """The name of a file, and the rows of all files from that one up to those handed over before; None without."""
+        if self._pipe < 0:
+            return None
+        try:
+            os.set_blocking(self._pipe, False)
+            begun = os.read(self._pipe, _SIZE)
+        except BlockingIOError:
+            return None
+        os.set_blocking(self._pipe, True)
+        size = int.from_bytes(self._filled(begun, _SIZE), "little")
+        data = self._filled(b"", size)
+        if not data or len(data) < size:
+            self.end()
+            return None
+        import marshal  # imported late: few boards are so large
+
+        handed: tuple[bytes, Rows] = marshal.loads(data)  # noqa: S302 - written by our own code
+        return handed
+
+    def _filled(self, data: bytes, size: int) -> bytes:
+        """With what follows in the pipe, up to this size; shorter when the other process is gone."""
+        while len(data) < size and (part := os.read(self._pipe, min(size - len(data), _BLOCK))):
+            data += part
+        return data
+
+    def end(self) -> None:
+        """Let it go on no longer."""
+        if self._pipe >= 0:
+            os.close(self._pipe)
+        if self._pid:
+            with suppress(OSError):
+                os.kill(self._pid, _KILL)
+                os.waitpid(self._pid, 0)
+        self._pipe, self._pid = -1, 0
+
+
+def hand_over(board: str) -> None:
+    """What the second process does: write the rows of all files to its output, those of the last files first."""
+    import gc
+    import marshal
+
+    gc.disable()  # nothing that is made here refers to itself
+    names = DISK.named(board, SUFFIX)
+    for end in range(len(names), 0, -SOME):
+        some = names[max(0, end - SOME) : end]
+        handed = marshal.dumps((some[0], _rows(DISK, board, some)))
+        data = len(handed).to_bytes(_SIZE, "little") + handed
+        while data:
+            data = data[os.write(1, data) :]
