@@ -5,7 +5,7 @@ from __future__ import annotations
 from .errors import AmbiguousId, UnknownTask
 from .graph import longest_chains, natural
 from .light import cached_property
-from .model import IN_PROGRESS, Settings, Task, composed
+from .model import COMPLETED, IN_PROGRESS, Settings, Task, composed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +51,11 @@ class View:
     def get(self, task_id: str) -> Task | None:
         """The task with exactly this id, archived or not."""
         return self._tasks.get(task_id) or self._archived.get(task_id)
+
+    def is_completed(self, task_id: str) -> bool:
+        """Whether a task with exactly this id is completed: all that is asked of most blockers."""
+        task = self.get(task_id)
+        return task is not None and not task.flaw and task.status == COMPLETED
 
     def expect(self, ids: Iterable[str]) -> None:
         """Said before much is asked about these: what lies behind a wire fetches it at once."""
@@ -278,6 +283,10 @@ class Overlay(View):
     def get(self, task_id: str) -> Task | None:
         """The task with exactly this id."""
         return self.changed.get(task_id) or self.below.get(task_id)
+
+    def is_completed(self, task_id: str) -> bool:
+        """Whether a task with exactly this id is completed."""
+        return super().is_completed(task_id) if task_id in self.changed else self.below.is_completed(task_id)
 
     def expect(self, ids: Iterable[str]) -> None:
         """Said before much is asked about these."""

@@ -9,9 +9,9 @@ from ...core.errors import Unreadable
 from ...core.light import lru_cache
 from ...core.model import Task, composed, id_flaw
 from ...core.record import Record
-from .dialects import NotATask, read
 from .disk import NotPlain, read_text
 from .patch import NotStrict, parse
+from .plain import NotATask, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,6 +129,10 @@ def object_of(text: str) -> tuple[dict[str, Any], Task]:
     Kept for a moment: before the lock, under it and after the write, a task is read from the same text.
     """
     raw = parse(text)
+    if task := plain(raw):
+        return raw, task
+    from .dialects import read  # imported late: few files are another program's, or odd
+
     return raw, read(raw)
 
 

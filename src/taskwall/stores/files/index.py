@@ -17,12 +17,11 @@ import gc
 import os
 import time
 
-from ...core.light import contextmanager, suppress
+from ...core.light import cached_property, contextmanager, suppress
 from ..base import Outdated
 from .folder import RACY_NS, SUFFIX, UNSEEN, promised, read_file
 from .ledger import boot_id
 from .sqlite import Error, connect
-from .tables import TABLES, count_ranks, fill, run, take_in, take_in_claims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .disk import Disk, Signature
+    from .ledger import Ledger
     from .tables import Beside, Pair
 
 VERSION = 3
@@ -116,12 +116,18 @@ class Reading:
 class Index:
     """The index of one board."""
 
-    def __init__(self, disk: Disk, board: str, beside: Beside) -> None:
+    def __init__(self, disk: Disk, board: str, ledger: Callable[[], Ledger]) -> None:
         self.path = os.path.join(board, ".local", "index")
-        self._disk, self._board, self._beside = disk, board, beside
+        self._disk, self._board, self._ledger = disk, board, ledger
         self._claims = os.path.join(board, ".local", "claims")
         self._idle: list[Connection] = []
         self._owner = (0, 0)  # the process and the inode that idle connections belong to
+
+    @cached_property
+    def _beside(self) -> Beside:
+        from . import tables  # imported late, as below: most reads find nothing that is to be taken in
+
+        return tables.Beside(self._ledger, self._disk, self._board)
 
     @property
     def exists(self) -> bool:
@@ -192,10 +198,12 @@ class Index:
     def _carry(
         self, connection: Connection, about: About, files: Mapping[str, str | None], entries: Mapping[str, str]
     ) -> None:
+        from . import tables
+
         # Not settled, they are read again before anybody goes by them alone: we need not look at what lies there now.
         found = [(os.fsencode(name), promised(name, text)) for name, text in files.items() if text is not None]
         gone = [os.fsencode(name) for name, text in files.items() if text is None]
-        take_in(connection, found, gone, self._beside, entries)
+        tables.take_in(connection, found, gone, self._beside, entries)
         # Those that nothing was written to are as they were.
         tasks, ledger = (
             self._disk.stamp(folder, known) if now != known else known
@@ -283,13 +291,17 @@ class Index:
         """Compare every file with what is known of it and take in what differs. False: somebody else did meanwhile."""
         began, stamps, now = time.monotonic(), self.stamps, time.time_ns()
         if about is None:
+            from . import tables
+
             _make(connection)
             every = ((name, UNSEEN) for name in self._disk.named(self._board, SUFFIX))
             with _uncollected():
-                fill(connection, self._read_each(every), self._beside)
+                tables.fill(connection, self._read_each(every), self._beside)
         elif (taken := self._catch_up(connection, about, stamps)) is not None:
             return taken
-        count_ranks(connection)
+        from . import tables
+
+        tables.count_ranks(connection)
         settled = all(map(_is_past, stamps, (now, now))) or bool(about and about.settled and about.stamps == stamps)
         ended = time.monotonic()
         About(*stamps, settled, ended, ended - began, 0, 0, 0, 0, 0).write(connection)
@@ -308,9 +320,11 @@ class Index:
             if again is None or again.changes != about.changes:
                 connection.execute("ROLLBACK")
                 return False
-        take_in(connection, found, gone, self._beside, {})
+        from . import tables
+
+        tables.take_in(connection, found, gone, self._beside, {})
         if stamps != about.stamps:
-            take_in_claims(connection, None, self._beside)
+            tables.take_in_claims(connection, None, self._beside)
         return None
 
     def _changed(self, connection: Connection) -> Iterator[tuple[bytes, Signature | None]]:
@@ -359,9 +373,11 @@ def _uncollected() -> Iterator[None]:
 
 def _make(connection: Connection) -> None:
     """Empty tables, in place of what there was."""
+    from . import tables
+
     for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         connection.execute(f'DROP TABLE "{name}"')
-    run(connection, TABLES)
+    tables.run(connection, tables.TABLES)
     connection.execute("INSERT INTO about VALUES (?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0)", (VERSION, boot_id()))
 
 
@@ -374,8 +390,10 @@ def _rank(connection: Connection) -> None:
     """Count the ranks anew that a verb of ours may have changed: for that, no file need be looked at."""
     about = About.of(connection)
     if about and about.unranked:
+        from . import tables
+
         connection.execute("BEGIN IMMEDIATE")
-        count_ranks(connection)
+        tables.count_ranks(connection)
         connection.execute("COMMIT")
 
 

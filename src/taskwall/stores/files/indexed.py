@@ -9,7 +9,6 @@ from ...core.light import cached_property
 from ...core.model import IN_PROGRESS, Task
 from ...core.view import age
 from .folder import UNSEEN, place, read_file, task_of, twins
-from .tables import sortable
 from .view import FileView
 
 TYPE_CHECKING = False
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...core.model import Settings
-    from .archive import Archive
     from .disk import Disk
     from .index import Reading
     from .ledger import Ledger
@@ -30,9 +28,10 @@ EXISTS (SELECT 1 FROM edges INDEXED BY one_sided WHERE wild)
 FLAWED = "SELECT name, id, subject, flaw FROM files INDEXED BY flawed WHERE flaw IS NOT NULL"
 TWINS = "SELECT f.name, f.id FROM twins t CROSS JOIN files f ON f.id = t.id WHERE f.flaw IS NULL"
 ONE = """
-SELECT f.name, f.text, f.settled, f.mtime, f.ctime, f.size, f.ino, f.open, c.entry
+SELECT f.name, f.settled, f.mtime, f.ctime, f.size, f.ino, f.text, f.open, c.entry
 FROM files f LEFT JOIN claims c ON c.id = f.id WHERE f.flaw IS NULL AND f.id = ?
 """
+DONE = "SELECT name, settled, mtime, ctime, size, ino FROM files WHERE done AND id = ?"
 YOUNGER = "(created, natural, id) > (?, ?, ?)"
 
 
@@ -49,13 +48,13 @@ class IndexView(FileView):
         board: str,
         ledger: Ledger,
         settings: Settings,
-        archive: Archive,
         *,
         sure: bool,
     ) -> None:
-        super().__init__(ledger, settings, archive)
-        self._reading, self._disk, self._board, self._sure = reading, disk, board, sure
+        super().__init__(disk, board, ledger, settings)
+        self._reading, self._sure = reading, sure
         self._asked: dict[str, tuple[str, Task, Task] | None] = {}  # by id: file, the task there, the task as it stands
+        self._completed: set[str] = set()  # those of which nothing else was asked
         self._children: dict[str, list[Task]] = {}
 
     def end(self) -> None:
@@ -68,6 +67,14 @@ class IndexView(FileView):
         """The task with exactly this id, archived or not."""
         found = self._find(task_id)
         return found[2] if found else self.archive.get(task_id)
+
+    def is_completed(self, task_id: str) -> bool:
+        """Whether a task with exactly this id is completed; the index knows, and the file has not changed since."""
+        if task_id not in self._completed and task_id not in self._asked and not self._sure:
+            row = next(iter(self._reading.rows(DONE, task_id)), None)
+            if row and (self._reading.looked or self._is_unchanged(os.fsdecode(row[0]), row)):
+                self._completed.add(task_id)
+        return task_id in self._completed or super().is_completed(task_id)
 
     def in_file(self, task_id: str) -> tuple[str, Task]:
         """The path of a task's file, relative to the board, and the task as the file alone tells it."""
@@ -89,13 +96,13 @@ class IndexView(FileView):
         if row[7] and not self._sure:
             self.ledger.prime(task_id, row[8])
         if not self._sure and (self._reading.looked or self._is_unchanged(name, row)):
-            task = task_of(name, row[1])
+            task = task_of(name, row[6])
         if task is None or self._outdated(task):
             task = self._read(name)
         return (name, task, self._complete(task)) if task and task.id == task_id else None
 
     def _is_unchanged(self, name: str, row: tuple[Any, ...]) -> bool:
-        return bool(row[2]) and self._disk.seen(os.path.join(self._board, name)) == row[3:7]
+        return bool(row[1]) and self._disk.seen(os.path.join(self._board, name)) == row[2:6]
 
     def _read(self, name: str) -> Task | None:
         try:
@@ -222,4 +229,6 @@ class IndexView(FileView):
 
 
 def _place_in_age(task: Task) -> tuple[str, str, str]:
+    from .tables import sortable  # imported late: only a list that goes on asks
+
     return (task.created_at or "", sortable(task.id), task.id)

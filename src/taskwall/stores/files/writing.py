@@ -8,10 +8,10 @@ from ...core.errors import Invalid, Unreadable, Unwritable
 from ...core.model import IN_PROGRESS, stored
 from .archive import ARCHIVE
 from .changes import Kept, differences, free_form, key_order
-from .dialects import NotATask
 from .disk import MAX_BYTES, NotPlain, Write, read_text
 from .folder import SUFFIX, object_of
 from .patch import NotStrict, encode, patch
+from .plain import NotATask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
