@@ -20,7 +20,7 @@ LAYERS = [
     {"core.graph", "core.model", "core.refusals"},
     {"core.view", "core.claims"},
     {"core.state"},
-    {"core.rules.change", "core.rules.naming", "core.rules.proving"},
+    {"core.rules.change", "core.rules.proving"},
     {"core.rules.making"},
     {"core.rules.deciding", "core.rules.ending"},
     {"core.rules.claiming"},

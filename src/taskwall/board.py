@@ -7,14 +7,13 @@ look are an `Onlooker`'s.
 from __future__ import annotations
 
 import os
-from itertools import islice
 
 from .core import rules
 from .core.errors import Refused
-from .core.light import suppress
+from .core.light import first, suppress
 from .core.model import Actor
 from .core.state import actionable, is_actionable
-from .core.view import age
+from .core.view import age, locate
 from .onlooker import DAY_NS, Onlooker, timestamp, utc_now
 from .outcomes import Archived, Changed, Created, Released
 from .results import Row, rows
@@ -129,7 +128,7 @@ class Board(Onlooker):
         # Chosen before the lock and looked at again under it, so that others need not wait for the choice.
         view = self.store.choose()
         free = (task.id for task in actionable(view, self.actor) if task.id not in but) if view else iter(())
-        chosen = list(islice(free, CANDIDATES))
+        chosen = first(CANDIDATES, free)
         alone = bool(self.store.settings.claims_per_session)
         while True:
             with self.store.write(alone=alone) as txn:
@@ -183,7 +182,7 @@ class Board(Onlooker):
     def attribute(self, name: str, agent: str) -> None:
         """Record that a sub-agent made this claim of the session, so that its end can give back just that."""
         with self.store.write() as txn:
-            task, epoch = rules.locate(txn, name)
+            task, epoch = locate(txn, name)
             for claim in rules.attribute(txn, self.actor, task, epoch, agent):
                 txn.record(claim)
 
@@ -241,7 +240,7 @@ class Board(Onlooker):
         """Let a rule change one task. beside: it changes who holds that task, and nothing that others rest on."""
         alone = not beside or bool(self.store.settings.claims_per_session)
         with self.store.write(alone=alone) as txn:
-            task, epoch = rules.locate(txn, name)
+            task, epoch = locate(txn, name)
             task = txn.lock(task.id) or task
             rules.require_current(txn, task, epoch)
             return self._apply(rule.__name__, txn, rule(txn, self.actor, task, epoch, self._now(), **given))

@@ -9,8 +9,8 @@ from .core.model import PERSONS, Actor, Settings, checked_line
 from .core.record import Record
 from .onlooker import Onlooker
 from .stores.files.disk import read_text
-from .stores.files.patch import parse
 from .stores.files.store import FileStore
+from .stores.files.strict import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from itertools import islice
 
-from .core import rules
+from .core.light import first
 from .core.model import CLOSED
 from .core.state import Waiting, actionable, waits_for, who_must_act, would_unblock
-from .core.view import age
+from .core.view import age, locate
 from .results import MOST_COUNTED, PAGE, Listing, Offer, Row, Shown, rows
 
 TYPE_CHECKING = False
@@ -71,7 +70,7 @@ class Onlooker:
             count = len(wanted)
         else:
             # What is not asked for is not even looked at, however much there is of it.
-            wanted = list(islice(view.by_age(last, closed=everything), most))
+            wanted = first(most, view.by_age(last, closed=everything))
             count = view.counts(last)[everything]
             finished = total - unfinished if hidden else 0
         page = wanted[:most]
@@ -80,7 +79,7 @@ class Onlooker:
     def get(self, name: str) -> Shown:
         """Everything stored and derived of one task."""
         view = self.store.read()
-        task = rules.locate(view, name)[0]
+        task = locate(view, name)[0]
         claim = view.standing(task)
         known = [blocker for i in view.blockers(task) if (blocker := view.get(i))]
         return Shown(
@@ -97,10 +96,10 @@ class Onlooker:
         """What this actor may start now, best first."""
         most = max(1, min(limit, PAGE))
         view = self.store.read()
-        found = list(islice(actionable(view, self.actor), most + MOST_COUNTED))
+        found = first(most + MOST_COUNTED, actionable(view, self.actor))
         if not found:
             view = self.store.read(anew=True)
-            found = list(islice(actionable(view, self.actor), most + MOST_COUNTED))
+            found = first(most + MOST_COUNTED, actionable(view, self.actor))
         page = found[:most]
         unfinished, total = view.counts()
         return Offer(
@@ -120,7 +119,7 @@ class Onlooker:
     def why(self, name: str) -> Why:
         """The chain of reasons down to who must act."""
         view = self.store.read()
-        task = rules.locate(view, name)[0]
+        task = locate(view, name)[0]
         from .overviews import Why, walk
 
         steps, more = walk(view, [task], lambda t: waits_for(view, t.id))
@@ -128,7 +127,7 @@ class Onlooker:
 
     def history(self, name: str = "", limit: int = PAGE) -> History:
         """Events of the board, or of one task; the latest `limit`, at most a page."""
-        task_id = rules.locate(self.store.read(), name)[0].id if name else None
+        task_id = locate(self.store.read(), name)[0].id if name else None
         events = self.store.events(task_id)
         page = events[-max(1, min(limit, PAGE)) :]
         from .overviews import History

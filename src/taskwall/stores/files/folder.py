@@ -10,8 +10,8 @@ from ...core.light import lru_cache
 from ...core.model import Task, composed, id_flaw
 from ...core.record import Record
 from .disk import NotPlain, read_text
-from .patch import NotStrict, parse
 from .plain import NotATask, plain
+from .strict import NotStrict, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

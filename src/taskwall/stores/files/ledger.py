@@ -13,8 +13,8 @@ import os
 from ...core.light import cache
 from ...core.model import BY_HAND, IDLE, KEYS, LAPSED, LIVE, Claim, Task, id_flaw
 from .disk import NotPlain, Write, read_text
-from .patch import NotStrict, encode, parse
 from .plain import BOOKKEEPING, fits
+from .strict import NotStrict, encode, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

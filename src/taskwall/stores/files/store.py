@@ -17,7 +17,7 @@ from .index import Index
 from .indexed import IndexView
 from .journal import Journal
 from .ledger import Ledger
-from .patch import encode
+from .strict import encode
 from .view import FileView, Scan
 
 TYPE_CHECKING = False

@@ -10,8 +10,9 @@ from .archive import ARCHIVE
 from .changes import Kept, differences, free_form, key_order
 from .disk import MAX_BYTES, NotPlain, Write, read_text
 from .folder import SUFFIX, object_of
-from .patch import NotStrict, encode, patch
+from .patch import patch
 from .plain import NotATask
+from .strict import NotStrict, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
