@@ -82,13 +82,16 @@ class Onlooker:
         task = locate(view, name)[0]
         claim = view.standing(task)
         known = [blocker for i in view.blockers(task) if (blocker := view.get(i))]
+        dependents = rows(view, view.dependents(task.id))
+        freed = () if task.closed or task.flaw else would_unblock(view, task)
+        seen = {row.task.id: row for row in dependents}  # nearly all of what is freed, and not worked out twice
         return Shown(
             Row.of(view, task),
             blockers=rows(view, known),
             missing=tuple(i for i in view.blockers(task) if i not in view),
             children=rows(view, view.children(task.id)),
-            dependents=rows(view, view.dependents(task.id)),
-            would_unblock=() if task.closed or task.flaw else rows(view, would_unblock(view, task)),
+            dependents=dependents,
+            would_unblock=tuple(seen.get(t.id) or Row.of(view, t) for t in freed),
             claim=_told(claim) if claim else None,
         )
 

@@ -20,9 +20,25 @@ SHORTEST_PART = 4
 NEAR_IDS = 5
 
 
-def age(task: Task) -> tuple[object, ...]:
+def age(task: Task) -> tuple[str, ById]:
     """Sort key: tasks of unknown age first, then the older, then the natural order of ids."""
-    return (task.created_at or "", natural(task.id), task.id)  # `1` and `01` are the same number
+    return (task.created_at or "", ById(task.id))
+
+
+class ById:
+    """Sort key: an id, in the natural order. Worked out when it is compared, for few tasks are of one age."""
+
+    def __init__(self, task_id: str) -> None:
+        self.task_id = task_id
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ById) and self.task_id == other.task_id
+
+    def __lt__(self, other: ById) -> bool:
+        # `1` and `01` are the same number.
+        return (natural(self.task_id), self.task_id) < (natural(other.task_id), other.task_id)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def _by_age(tasks: list[Task]) -> list[Task]:

@@ -56,6 +56,7 @@ class IndexView(FileView):
         self._asked: dict[str, tuple[str, Task, Task] | None] = {}  # by id: file, the task there, the task as it stands
         self._completed: set[str] = set()  # those of which nothing else was asked
         self._children: dict[str, list[Task]] = {}
+        self._dependents: dict[str, list[Task]] = {}
 
     def end(self) -> None:
         """Answer no more questions but those that were asked before."""
@@ -217,8 +218,10 @@ class IndexView(FileView):
 
     def dependents(self, task_id: str) -> list[Task]:
         """The tasks that name this id as a blocker, oldest first."""
-        query = "SELECT DISTINCT task FROM edges WHERE blocker = ?"
-        return sorted(self._each(query, task_id), key=age)
+        if task_id not in self._dependents:
+            found = self._each("SELECT DISTINCT task FROM edges WHERE blocker = ?", task_id)
+            self._dependents[task_id] = sorted(found, key=age)
+        return self._dependents[task_id]
 
     def children(self, task_id: str) -> list[Task]:
         """The tasks whose parent this id is, oldest first."""
