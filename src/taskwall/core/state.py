@@ -172,6 +172,13 @@ def waits_for(view: View, task_id: str) -> list[str]:
     return [wait for _, wait, _ in _waits(view, task)]
 
 
+def waits_in(view: View, task: Task, now: State) -> list[str]:
+    """The same for a task whose state is known: that it waits for nothing, or for what, is part of most."""
+    if now.name == BLOCKED:
+        return [reason.subject for reason in now.reasons if reason.subject]
+    return [] if now.name in STARTABLE else waits_for(view, task.id)
+
+
 def _behind(view: View, task_id: str) -> list[str]:
     """The same edges the other way: the open tasks that wait for this one."""
     task = view.get(task_id)

@@ -95,12 +95,24 @@ class Reading:
         try:
             yield from self._connection.execute(query, values)
         except Error as error:
-            self._index.discard(error)
-            raise Outdated(f"the index of the board was damaged ({error}) and is made anew") from None
+            raise self._damaged(error) from None
+
+    def row(self, query: str, *values: object) -> tuple[Any, ...] | None:
+        """The first row that SQLite answers. Raises Outdated when the index is damaged."""
+        assert self._connection, "this state is no longer kept"
+        try:
+            found: tuple[Any, ...] | None = self._connection.execute(query, values).fetchone()
+        except Error as error:
+            raise self._damaged(error) from None
+        return found
+
+    def _damaged(self, error: Exception) -> Outdated:
+        self._index.discard(error)
+        return Outdated(f"the index of the board was damaged ({error}) and is made anew")
 
     def entry(self, task_id: str) -> str | None:
         """The text of an open task's ledger entry, None when there is none; "" when the file knows."""
-        row = next(iter(self.rows(ENTRY, task_id)), None)
+        row = self.row(ENTRY, task_id)
         return row[0] if row else ""
 
     def end(self) -> None:

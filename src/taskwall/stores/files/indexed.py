@@ -72,7 +72,7 @@ class IndexView(FileView):
     def is_completed(self, task_id: str) -> bool:
         """Whether a task with exactly this id is completed; the index knows, and the file has not changed since."""
         if task_id not in self._completed and task_id not in self._asked and not self._sure:
-            row = next(iter(self._reading.rows(DONE, task_id)), None)
+            row = self._reading.row(DONE, task_id)
             if row and (self._reading.looked or self._is_unchanged(os.fsdecode(row[0]), row)):
                 self._completed.add(task_id)
         return task_id in self._completed or super().is_completed(task_id)
@@ -90,7 +90,7 @@ class IndexView(FileView):
     def _look(self, task_id: str) -> tuple[str, Task, Task] | None:
         if odd := self._odd.get(task_id):
             return (*odd, odd[1])
-        row = next(iter(self._reading.rows(ONE, task_id)), None)
+        row = self._reading.row(ONE, task_id)
         if row is None:
             return None
         name, task = os.fsdecode(row[0]), None
@@ -103,7 +103,7 @@ class IndexView(FileView):
         return (name, task, self._complete(task)) if task and task.id == task_id else None
 
     def _is_unchanged(self, name: str, row: tuple[Any, ...]) -> bool:
-        return bool(row[1]) and self._disk.seen(os.path.join(self._board, name)) == row[2:6]
+        return bool(row[1]) and self._disk.seen(f"{self._board}{os.sep}{name}") == row[2:6]
 
     def _read(self, name: str) -> Task | None:
         try:
@@ -135,7 +135,7 @@ class IndexView(FileView):
         return found
 
     def _has(self, task_id: str) -> bool:
-        return next(iter(self._reading.rows(ONE, task_id)), None) is not None
+        return self._reading.row(ONE, task_id) is not None
 
     @cached_property
     def _has_odd(self) -> tuple[bool, bool]:

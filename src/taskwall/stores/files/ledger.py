@@ -67,7 +67,7 @@ class Ledger:
         """The latest claim on a task, its lease judged when this was first asked."""
         if task_id not in self._claims:
             entry = self._entry(task_id)
-            claim = claim_of(task_id, entry.get("claim"))
+            claim = claim_of(task_id, entry.get("claim")) if entry else None
             self._claims[task_id] = claim and self._judged(claim, entry.get("lease"), entry.get("taken"))
         return self._claims[task_id]
 
