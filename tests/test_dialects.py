@@ -13,7 +13,7 @@ from taskwall.core.refusals import NotOwner, Superseded
 from taskwall.core.model import KEYS
 from taskwall.core.rules import Edit
 from taskwall.core.state import state
-from taskwall.stores.files.dialects import BOOKKEEPING
+from taskwall.stores.files.plain import BOOKKEEPING
 
 LESSON = """{
   "id": "task_1796044583_1706",

@@ -5,6 +5,7 @@ with the machine, so that a command that begins to look at everything is noticed
 """
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -126,3 +127,31 @@ def test_a_larger_board_opens_no_more_files(costs, command):
 def test_a_larger_board_takes_no_more_steps(costs, command):
     _, middle, large = (cost.calls for cost in costs[command])
     assert large <= middle * 1.1 + 500, costs[command]
+
+
+START = """
+import sys
+calls = 0
+def called(frame, event, argument):
+    global calls
+    calls += event == "call"
+sys.setprofile(called)
+from taskwall.faces.cli.main import main
+main(sys.argv[1:])
+sys.setprofile(None)
+print("COUNTED", calls)
+"""
+MOST = {"next": 6_900, "list": 10_600, "show": 6_900}
+"""Python functions that a whole command calls on a board with an index, imports included: a tenth more than it does."""
+
+
+@pytest.mark.parametrize("command", MOST)
+def test_a_command_that_looks_starts_in_few_steps(costs, tmp_path_factory, command):
+    folder = next(tmp_path_factory.getbasetemp().glob(f"board{SIZES[-1]}*"))
+    first = next(task.id for task in graph(SIZES[-1]) if not task.done)
+    words = [command, *([first] if command == "show" else [])]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("TASKWALL")}
+    env["PYTHONPATH"] = str(Path(__file__).parent.parent / "src")
+    run = [sys.executable, "-S", "-c", START, *words]
+    outputs = [subprocess.run(run, cwd=folder, env=env, capture_output=True, text=True).stdout for _ in range(2)]
+    assert min(int(output.rpartition("COUNTED ")[2]) for output in outputs) <= MOST[command], "the second is compiled"

@@ -17,7 +17,7 @@ from taskwall.core.rules.incoming import Incoming
 from taskwall.core.state import find_cycle
 from taskwall.render import text
 from taskwall.wording import UNSAFE
-from taskwall.stores.files.patch import parse
+from taskwall.stores.files.strict import parse
 from taskwall.stores.memory import MemoryStore
 
 

@@ -12,7 +12,7 @@ from taskwall.core.state import find_cycle, state
 from taskwall.interop.importers import FORMATS
 from taskwall.interop.importers.source import Text
 from taskwall.stores.files.dialects import read
-from taskwall.stores.files.patch import encode, parse
+from taskwall.stores.files.strict import encode, parse
 from taskwall.stores.memory import MemoryStore
 
 KEYS = """id uuid task_id title subject name description status state priority issue_type created_at updated_at closed_at labels

@@ -25,6 +25,7 @@ from taskwall.core.refusals import NothingActionable
 from taskwall.core.rules import Draft, Edit
 from taskwall.stores.base import Outdated
 from taskwall.stores.files import index as index_module
+from taskwall.stores.files import tables
 from taskwall.stores.files.disk import Disk
 from taskwall.stores.files.store import FileStore
 
@@ -264,8 +265,8 @@ def test_a_write_carries_the_index_on_so_that_nothing_need_be_looked_at(tmp_path
 def test_what_makes_chains_longer_or_shorter_has_no_rank_counted_anew(tmp_path, monkeypatch):
     wall = large_wall(tmp_path)
     counted = []
-    count = index_module.count_ranks
-    monkeypatch.setattr(index_module, "count_ranks", lambda c: counted.append(is_unranked(c)) or count(c))
+    count = tables.count_ranks
+    monkeypatch.setattr(tables, "count_ranks", lambda c: counted.append(is_unranked(c)) or count(c))
     board = wall.board(0)
     for change in (
         lambda: board.reopen("t0"),

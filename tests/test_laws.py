@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from taskwall.core.errors import Refused
 from taskwall.core.model import LAPSED, LIVE, Claim, Settings, Task
 from taskwall.core.rules import Draft, Edit
-from taskwall.core.state import STATES, actionable, find_cycle, is_actionable, open_waits, state, waits_for
+from taskwall.core.state import STATES, actionable, find_cycle, is_actionable, open_waits, state, waits_for, waits_in
 from taskwall.core.view import View
 from taskwall.stores.memory import MemoryStore
 
@@ -117,6 +117,7 @@ def test_state_is_total_deterministic_and_the_one_gate_of_what_is_actionable(sto
         if is_actionable(view, task, acting):
             assert now.name in ("ready", "waiting", "stale")
             assert not open_waits(view, task)
+        assert waits_in(view, task, now) == waits_for(view, task.id)
     assert ids(actionable(view, acting)) == ids(actionable(shuffled, acting))
 
 

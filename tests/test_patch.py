@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskwall.core.model import KEYS
-from taskwall.stores.files.patch import MAX_DEPTH, NotStrict, encode, parse, patch, spans
+from taskwall.stores.files.patch import patch, spans
+from taskwall.stores.files.strict import MAX_DEPTH, NotStrict, encode, parse
 
 ORDER = list(KEYS)
 

@@ -10,7 +10,7 @@ from test_postgres_machine import BUGS, rings_that_are_forgotten
 from taskwall.core.model import Task
 from taskwall.core.rules import Edit
 from taskwall.stores.files.dialects import read
-from taskwall.stores.files.patch import parse
+from taskwall.stores.files.strict import parse
 from taskwall.stores.postgres import writing
 from taskwall.stores.whole import Piece, Whole
 

@@ -17,7 +17,7 @@ from taskwall.core.model import Actor, Claim
 from taskwall.core.rules import Edit
 from taskwall.core.state import is_waiting, open_waits
 from taskwall.stores.files.dialects import read
-from taskwall.stores.files.patch import encode, parse
+from taskwall.stores.files.strict import encode, parse
 from taskwall.stores.postgres import writing
 from taskwall.stores.postgres.database import Address, Database
 from taskwall.stores.postgres.view import PostgresView

@@ -9,7 +9,7 @@ import pytest
 from boardfiles import SAMPLES, Files, needs_samples
 from taskwall.core.errors import Refused
 from taskwall.core.rules import Edit
-from taskwall.stores.files.dialects import BOOKKEEPING
+from taskwall.stores.files.plain import BOOKKEEPING
 
 pytestmark = needs_samples
 

@@ -14,7 +14,7 @@ from .core.errors import Refused
 from .core.light import suppress
 from .core.model import Actor
 from .core.state import actionable
-from .core.view import age
+from .core.view import age, locate
 from .onlooker import DAY_NS, Onlooker, timestamp, utc_now
 from .outcomes import Archived, Changed, Created, Released
 from .results import Row, rows
@@ -188,7 +188,7 @@ class Board(Onlooker):
     def attribute(self, name: str, agent: str) -> None:
         """Record that a sub-agent made this claim of the session, so that its end can give back just that."""
         with self.store.write() as txn:
-            task, epoch = rules.locate(txn, name)
+            task, epoch = locate(txn, name)
             for claim in rules.attribute(txn, self.actor, task, epoch, agent):
                 txn.record(claim)
 
@@ -246,7 +246,7 @@ class Board(Onlooker):
         """Let a rule change one task. beside: it changes who holds that task, and nothing that others rest on."""
         alone = not beside or bool(self.store.settings.claims_per_session)
         with self.store.write(alone=alone) as txn:
-            task, epoch = rules.locate(txn, name)
+            task, epoch = locate(txn, name)
             task = txn.lock(task.id) or task
             rules.require_current(txn, task, epoch)
             return self._apply(rule.__name__, txn, rule(txn, self.actor, task, epoch, self._now(), **given))

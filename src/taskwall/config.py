@@ -8,10 +8,9 @@ from .core.errors import Invalid, Unwritable
 from .core.model import PERSONS, Actor, Settings, checked_line
 from .core.record import Record
 from .onlooker import Onlooker
-from .stores.files.dialects import read
 from .stores.files.disk import read_text
-from .stores.files.patch import parse
 from .stores.files.store import FileStore
+from .stores.files.strict import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -198,6 +197,8 @@ MAX_LOOKED_AT = 50
 
 
 def _is_task(path: str) -> bool:
+    from .stores.files.dialects import read  # imported late: nearly all boards are called `.tasks`
+
     try:
         return bool(read(parse(read_text(path)[0])).id)
     except (OSError, ValueError):  # NotPlain, NotStrict and NotATask are such

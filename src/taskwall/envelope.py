@@ -5,9 +5,7 @@ from __future__ import annotations
 from .core.jsontext import dumps as encoded
 from .core.model import IN_PROGRESS, stored
 from .core.record import Record
-from .outcomes import Changed, Created, Released
-from .overviews import Graph, Why
-from .results import Listing, Offer, Row, Shown
+from .results import Row
 from .wording import replaced
 
 TYPE_CHECKING = False
@@ -16,12 +14,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .core.errors import Refused
-    from .results import Answer
+    from .outcomes import Changed, Created, Released
+    from .overviews import Graph, Why
+    from .results import Answer, Listing, Offer, Shown
 
 
 def envelope(answer: Answer) -> dict[str, Any]:
     """`{"v": 1, "ok": true, "data": …}`; one task is `data.task`, lists are `data.tasks` with `data.more`."""
-    return {"v": 1, "ok": True, "data": _DATA.get(type(answer), _plain)(answer)}
+    return {"v": 1, "ok": True, "data": _DATA.get(type(answer).__name__, _plain)(answer)}
 
 
 def refusal_envelope(error: Refused) -> dict[str, Any]:
@@ -122,13 +122,14 @@ def _released_data(answer: Released) -> dict[str, Any]:
     return {"session": answer.session, "tasks": [_task(row) for row in answer.rows], "more": 0}
 
 
-_DATA: dict[type, Callable[[Any], Any]] = {
-    Changed: _changed_data,
-    Created: _created_data,
-    Released: _released_data,
-    Listing: _listing_data,
-    Shown: _shown_data,
-    Offer: _offer_data,
-    Why: _why_data,
-    Graph: _graph_data,
+_DATA: dict[str, Callable[[Any], Any]] = {
+    "Changed": _changed_data,
+    "Created": _created_data,
+    "Released": _released_data,
+    "Listing": _listing_data,
+    "Shown": _shown_data,
+    "Offer": _offer_data,
+    "Why": _why_data,
+    "Graph": _graph_data,
 }
+"""By the name of an answer's type: who shows one need not load the others."""

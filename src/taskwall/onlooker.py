@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from itertools import islice
 
-from .core import rules
+from .core.light import first
 from .core.model import CLOSED
 from .core.state import Waiting, actionable, waits_for, who_must_act, would_unblock
-from .core.view import age
+from .core.view import age, locate
 from .results import MOST_COUNTED, PAGE, Listing, Offer, Row, Shown, rows
 
 TYPE_CHECKING = False
@@ -71,7 +70,7 @@ class Onlooker:
             count = len(wanted)
         else:
             # What is not asked for is not even looked at, however much there is of it.
-            wanted = list(islice(view.by_age(last, closed=everything), most))
+            wanted = first(most, view.by_age(last, closed=everything))
             count = view.counts(last)[everything]
             finished = total - unfinished if hidden else 0
         page = wanted[:most]
@@ -80,16 +79,19 @@ class Onlooker:
     def get(self, name: str) -> Shown:
         """Everything stored and derived of one task."""
         view = self.store.read()
-        task = rules.locate(view, name)[0]
+        task = locate(view, name)[0]
         claim = view.standing(task)
         known = [blocker for i in view.blockers(task) if (blocker := view.get(i))]
+        dependents = rows(view, view.dependents(task.id))
+        freed = () if task.closed or task.flaw else would_unblock(view, task)
+        seen = {row.task.id: row for row in dependents}  # nearly all of what is freed, and not worked out twice
         return Shown(
             Row.of(view, task),
             blockers=rows(view, known),
             missing=tuple(i for i in view.blockers(task) if i not in view),
             children=rows(view, view.children(task.id)),
-            dependents=rows(view, view.dependents(task.id)),
-            would_unblock=() if task.closed or task.flaw else rows(view, would_unblock(view, task)),
+            dependents=dependents,
+            would_unblock=tuple(seen.get(t.id) or Row.of(view, t) for t in freed),
             claim=_told(claim) if claim else None,
         )
 
@@ -97,10 +99,10 @@ class Onlooker:
         """What this actor may start now, best first."""
         most = max(1, min(limit, PAGE))
         view = self.store.read()
-        found = list(islice(actionable(view, self.actor), most + MOST_COUNTED))
+        found = first(most + MOST_COUNTED, actionable(view, self.actor))
         if not found:
             view = self.store.read(anew=True)
-            found = list(islice(actionable(view, self.actor), most + MOST_COUNTED))
+            found = first(most + MOST_COUNTED, actionable(view, self.actor))
         page = found[:most]
         unfinished, total = view.counts()
         return Offer(
@@ -120,7 +122,7 @@ class Onlooker:
     def why(self, name: str) -> Why:
         """The chain of reasons down to who must act."""
         view = self.store.read()
-        task = rules.locate(view, name)[0]
+        task = locate(view, name)[0]
         from .overviews import Why, walk
 
         steps, more = walk(view, [task], lambda t: waits_for(view, t.id))
@@ -128,7 +130,7 @@ class Onlooker:
 
     def history(self, name: str = "", limit: int = PAGE) -> History:
         """Events of the board, or of one task; the latest `limit`, at most a page."""
-        task_id = rules.locate(self.store.read(), name)[0].id if name else None
+        task_id = locate(self.store.read(), name)[0].id if name else None
         events = self.store.events(task_id)
         page = events[-max(1, min(limit, PAGE)) :]
         from .overviews import History

@@ -5,7 +5,6 @@ Parameter types are a closed set; anything else is an error at import.
 
 from __future__ import annotations
 
-from .core import rules
 from .core.errors import Invalid
 from .core.light import cache, suppress
 from .core.record import Record
@@ -351,8 +350,10 @@ def _drafts(value: Any) -> list[Draft]:
 
 def draft(item: Any) -> Draft:
     """A task to be created, from an object with the arguments of `create_task` and a `ref`. Raises Invalid."""
+    from .core.rules import Draft  # imported late: only what plans needs it
+
     if isinstance(item, str):
-        return rules.Draft(subject=item)
+        return Draft(subject=item)
     if not isinstance(item, dict):
         raise Invalid(f"a task of a plan is {item!r}, must be an object", next="give ref, subject and blockedBy")
     kinds = _draft_kinds()
@@ -368,15 +369,17 @@ def draft(item: Any) -> Draft:
     if "subject" not in found:
         raise Invalid("a task of a plan has no subject", next="give each task a subject")
     fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
-    return rules.Draft(**fields)
+    return Draft(**fields)
 
 
 @cache
 def _draft_kinds() -> dict[str, str]:
     """The kinds of what a task of a plan may be given, by name."""
+    from .core.rules import Draft
+
     return {
         name: "Ids" if name in ("blocked_by", "labels") else "list[str]" if kind == "tuple[str, ...]" else str(kind)
-        for name, kind in rules.Draft.__annotations__.items()
+        for name, kind in Draft.__annotations__.items()
     }
 
 

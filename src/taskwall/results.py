@@ -8,7 +8,7 @@ from __future__ import annotations
 from .core.errors import EXITS
 from .core.model import IDLE
 from .core.record import Record
-from .core.state import Waiting, reservation, state, waits_for
+from .core.state import Waiting, reservation, state, waits_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Row(Record):
         """The row of a task in this view."""
         now = state(view, task)
         claim = view.standing(task)
-        waits = tuple(waits_for(view, task.id))
+        waits = tuple(waits_in(view, task, now))
         kept = reservation(view, task) if not task.closed else None
         return cls(task, now.name, now.reasons, waits, kept, claim is not None and claim.lease == IDLE)
 

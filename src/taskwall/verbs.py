@@ -5,7 +5,6 @@ The first paragraph of a docstring is what agents read; then one line a paramete
 
 from __future__ import annotations
 
-from .core import rules
 from .core.errors import Invalid
 from .core.model import DEFAULT_PRIORITY
 from .registry import Ids, verb
@@ -47,7 +46,9 @@ def create_task(
     id: an id of your own instead of a random one
     key: repeating a call with this key creates nothing new
     """
-    draft = rules.Draft(
+    from .core.rules import Draft  # imported late: who only looks needs none of the rules
+
+    draft = Draft(
         subject=subject,
         description=description,
         blocked_by=tuple(blocked_by or ()),
@@ -197,10 +198,12 @@ def update_task(
     checks: all its checks
     metadata: KEY=VALUE; an empty value deletes the key
     """
+    from .core.rules import Edit
+
     pairs = dict(pair.partition("=")[::2] for pair in metadata or ())
     if bad := [pair for pair in metadata or () if "=" not in pair or pair.startswith("=")]:
         raise Invalid(f"metadata is {bad[0]!r}, must be KEY=VALUE", next="an empty VALUE deletes the key")
-    edit = rules.Edit(
+    edit = Edit(
         subject=subject,
         description=description,
         priority=priority,
@@ -214,7 +217,7 @@ def update_task(
         add_blocked_by=tuple(add_blocked_by or ()),
         remove_blocked_by=tuple(remove_blocked_by or ()),
     )
-    if edit == rules.Edit():
+    if edit == Edit():
         raise Invalid("nothing to change was given", next="give a field, a note or an edge")
     return board.update(task_id, edit)
 

@@ -25,7 +25,7 @@ from taskwall.registry import VERBS, call
 from taskwall.stores.files import folder as folder_module
 from taskwall.stores.files import journal as journal_module
 from taskwall.stores.files.dialects import OUR_KEYS
-from taskwall.stores.files.patch import encode
+from taskwall.stores.files.strict import encode
 from taskwall.stores.files.store import FileStore
 
 CORPUS = {

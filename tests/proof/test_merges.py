@@ -23,7 +23,8 @@ from taskwall.interop.doctor import doctor
 from taskwall.interop.gitconf import set_up_git
 from taskwall.interop.merge import merge
 from taskwall.stores.files.dialects import DIALECTS, read
-from taskwall.stores.files.patch import parse, spans
+from taskwall.stores.files.patch import spans
+from taskwall.stores.files.strict import parse
 from test_outside_edits import Clone, git, made, pulled, refused
 
 # At random

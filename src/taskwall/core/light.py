@@ -1,4 +1,4 @@
-"""What hot commands use of `contextlib`, `functools` and `types`, to load which takes a third as long as Python.
+"""What hot commands use of `contextlib`, `functools` and their like, to load which takes a third as long as Python.
 
 The same names with the same meaning, as far as they are used here. Rooms that no hot command loads take those of the
 standard library.
@@ -8,9 +8,13 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from contextlib import contextmanager, suppress
     from functools import cache, cached_property, lru_cache
     from types import SimpleNamespace
+    from typing import TypeVar
+
+    Item = TypeVar("Item")
 else:
     try:
         from _functools import _lru_cache_wrapper
@@ -87,4 +91,9 @@ else:
             raise RuntimeError("there is a second `yield`")
 
 
-__all__ = ["SimpleNamespace", "cache", "cached_property", "contextmanager", "lru_cache", "suppress"]
+def first(most: int, items: Iterable[Item]) -> list[Item]:
+    """The first so many of these; no more are asked for."""
+    return [item for _, item in zip(range(most), items, strict=False)]
+
+
+__all__ = ["SimpleNamespace", "cache", "cached_property", "contextmanager", "first", "lru_cache", "suppress"]

@@ -61,10 +61,9 @@ def open_waits(view: View, task: Task) -> tuple[Reason, ...]:
 def _waits(view: View, task: Task) -> Iterator[tuple[str, str, Task | None]]:
     """What `open_waits` tells of, without its words: the kind, the id, and the task of that id."""
     for blocker_id in view.blockers(task):
-        blocker = view.get(blocker_id)
         # An id that names no task blocks: a typo must not open a gate.
-        if blocker is None or blocker.flaw or blocker.status != COMPLETED:
-            yield "blocker", blocker_id, blocker
+        if not view.is_completed(blocker_id):
+            yield "blocker", blocker_id, view.get(blocker_id)
     for child in view.children(task.id):
         if not child.closed:
             yield "child", child.id, child
@@ -174,6 +173,13 @@ def waits_for(view: View, task_id: str) -> list[str]:
     if task is None or task.closed or task.flaw:
         return []
     return [wait for _, wait, _ in _waits(view, task)]
+
+
+def waits_in(view: View, task: Task, now: State) -> list[str]:
+    """The same for a task whose state is known: that it waits for nothing, or for what, is part of most."""
+    if now.name == BLOCKED:
+        return [reason.subject for reason in now.reasons if reason.subject]
+    return [] if now.name in STARTABLE else waits_for(view, task.id)
 
 
 def _behind(view: View, task_id: str) -> list[str]:

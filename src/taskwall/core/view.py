@@ -5,7 +5,7 @@ from __future__ import annotations
 from .errors import AmbiguousId, UnknownTask
 from .graph import longest_chains, natural
 from .light import cached_property
-from .model import IN_PROGRESS, Settings, Task, composed
+from .model import COMPLETED, IN_PROGRESS, Settings, Task, composed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +20,25 @@ SHORTEST_PART = 4
 NEAR_IDS = 5
 
 
-def age(task: Task) -> tuple[object, ...]:
+def age(task: Task) -> tuple[str, ById]:
     """Sort key: tasks of unknown age first, then the older, then the natural order of ids."""
-    return (task.created_at or "", natural(task.id), task.id)  # `1` and `01` are the same number
+    return (task.created_at or "", ById(task.id))
+
+
+class ById:
+    """Sort key: an id, in the natural order. Worked out when it is compared, for few tasks are of one age."""
+
+    def __init__(self, task_id: str) -> None:
+        self.task_id = task_id
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ById) and self.task_id == other.task_id
+
+    def __lt__(self, other: ById) -> bool:
+        # `1` and `01` are the same number.
+        return (natural(self.task_id), self.task_id) < (natural(other.task_id), other.task_id)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def _by_age(tasks: list[Task]) -> list[Task]:
@@ -51,6 +67,11 @@ class View:
     def get(self, task_id: str) -> Task | None:
         """The task with exactly this id, archived or not."""
         return self._tasks.get(task_id) or self._archived.get(task_id)
+
+    def is_completed(self, task_id: str) -> bool:
+        """Whether a task with exactly this id is completed: all that is asked of most blockers."""
+        task = self.get(task_id)
+        return task is not None and not task.flaw and task.status == COMPLETED
 
     def expect(self, ids: Iterable[str]) -> None:
         """Said before much is asked about these: what lies behind a wire fetches it at once."""
@@ -217,6 +238,20 @@ class View:
         )
 
 
+def locate(view: View, name: str) -> tuple[Task, int | None]:
+    """The task that is meant, and the epoch of a token `ID#epoch`. Raises UnknownTask, AmbiguousId."""
+    if task := view.exact(name):
+        return task, None
+    head, mark, tail = name.strip().rpartition("#")
+    if mark and head and tail.isdecimal() and len(tail) <= MAX_DIGITS:
+        return view.find(head), int(tail)
+    return view.find(name), None
+
+
+MAX_DIGITS = 15
+"""How many digits the epoch of a token may have."""
+
+
 def _near(wanted: str, names: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     from difflib import get_close_matches  # imported late: only an error needs it
 
@@ -278,6 +313,10 @@ class Overlay(View):
     def get(self, task_id: str) -> Task | None:
         """The task with exactly this id."""
         return self.changed.get(task_id) or self.below.get(task_id)
+
+    def is_completed(self, task_id: str) -> bool:
+        """Whether a task with exactly this id is completed."""
+        return super().is_completed(task_id) if task_id in self.changed else self.below.is_completed(task_id)
 
     def expect(self, ids: Iterable[str]) -> None:
         """Said before much is asked about these."""

@@ -7,10 +7,11 @@ import subprocess
 import sys
 
 from .. import config
-from ..stores.files.dialects import NotATask, read
+from ..stores.files.dialects import read
 from ..stores.files.disk import DISK, NotPlain, read_text
-from ..stores.files.patch import NotStrict, encode, parse
+from ..stores.files.plain import NotATask
 from ..stores.files.store import LOCAL
+from ..stores.files.strict import NotStrict, encode, parse
 from ..wording import safe
 from .merge import DifferentTasks, Unmergeable, merge
 

@@ -8,10 +8,11 @@ import subprocess
 from .. import config
 from ..core.errors import Invalid
 from ..core.model import Task
-from ..stores.files.dialects import NotATask, read
+from ..stores.files.dialects import read
 from ..stores.files.disk import MAX_BYTES, NotPlain, decode
 from ..stores.files.folder import SUFFIX
-from ..stores.files.patch import NotStrict, parse
+from ..stores.files.plain import NotATask
+from ..stores.files.strict import NotStrict, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import re
 from json.decoder import scanstring  # type: ignore[attr-defined]
 
 from ..core.record import Record
-from ..stores.files.patch import NotStrict, encode, parse
+from ..stores.files.strict import NotStrict, encode, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,9 +16,11 @@ import json
 from ..core.model import ALWAYS, CANCELLED, COMPLETED, IN_PROGRESS, PENDING, READ_ONLY_DIALECTS
 from ..core.record import Record
 from ..stores.files.changes import key_order
-from ..stores.files.dialects import ABSENT, DIALECTS, OUR_KEYS, RESEARCH, NotATask, fits, read
+from ..stores.files.dialects import ABSENT, DIALECTS, OUR_KEYS, RESEARCH, read
 from ..stores.files.disk import MAX_BYTES
-from ..stores.files.patch import NotStrict, parse, patch
+from ..stores.files.patch import patch
+from ..stores.files.plain import NotATask, fits
+from ..stores.files.strict import NotStrict, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

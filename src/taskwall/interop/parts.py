@@ -13,7 +13,7 @@ import zlib
 
 from ..core.errors import Invalid
 from ..core.record import Record
-from ..stores.files.patch import NotStrict
+from ..stores.files.strict import NotStrict
 from . import blocks, jsonc
 from .blocks import MARKDOWN, TOML, Torn
 from .clients import SERVER, Json, Skill, Text, Toml

@@ -9,7 +9,8 @@ from ..core.record import Record
 from .files.archive import ARCHIVE
 from .files.changes import differences, free_form, key_order
 from .files.dialects import read
-from .files.patch import encode, parse, patch
+from .files.patch import patch
+from .files.strict import encode, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

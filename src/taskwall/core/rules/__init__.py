@@ -4,7 +4,7 @@ No clock, disk, lock or print. A refusal is raised before anything is returned, 
 
 making: create, update · claiming: claim, complete, release, heartbeat · deciding: ask, answer, hold, resume ·
 ending: cancel, reopen · proving: what stands between work and its end · change: what they return and what they share ·
-naming: which task is meant · importing: bring_in, with incoming, places and fitting; loaded by who asks for it
+importing: bring_in, with incoming, places and fitting; loaded by who asks for it
 """
 
 # mypy: implicit-reexport
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .deciding import answer, ask, hold, resume
     from .ending import archivable, cancel, reopen
     from .making import Draft, Edit, create, update
-    from .naming import locate
     from .proving import Failed, Proof, Unproven
 
 ROOMS = {
@@ -30,7 +29,6 @@ ROOMS = {
     "deciding": ("answer", "ask", "hold", "resume"),
     "ending": ("archivable", "cancel", "reopen"),
     "making": ("Draft", "Edit", "create", "update"),
-    "naming": ("locate",),
     "proving": ("Failed", "Proof", "Unproven"),
 }
 """Where each name is. A room is loaded when something of it is asked for: who only looks needs next to none of them."""

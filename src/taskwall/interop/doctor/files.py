@@ -11,10 +11,12 @@ from shlex import quote
 
 from ...core.model import MAX_ID, id_flaw
 from ...stores.files.changes import key_order
-from ...stores.files.dialects import DIALECTS, OURS, NotATask, read
+from ...stores.files.dialects import DIALECTS, OURS, read
 from ...stores.files.disk import NotPlain, decode
 from ...stores.files.folder import SUFFIX
-from ...stores.files.patch import NotStrict, parse, patch
+from ...stores.files.patch import patch
+from ...stores.files.plain import NotATask
+from ...stores.files.strict import NotStrict, parse
 from ..driver import park, parking
 from ..git import is_task_file
 from ..merge import Merged, Unmergeable, merge

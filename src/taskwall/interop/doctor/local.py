@@ -8,7 +8,7 @@ import stat
 
 from ...stores.files.disk import DISK, NotPlain, read_text
 from ...stores.files.folder import SUFFIX
-from ...stores.files.patch import NotStrict, parse
+from ...stores.files.strict import NotStrict, parse
 from ..driver import PARKED
 from .findings import found
 from .repairs import Repair

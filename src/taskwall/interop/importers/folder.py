@@ -5,8 +5,9 @@ from __future__ import annotations
 from ...core.graph import natural
 from ...core.model import KEYS
 from ...core.rules.incoming import DANGLING, GUESSED, SKIPPED, UNREADABLE
-from ...stores.files.dialects import BOOKKEEPING, NESTED, OUR_KEYS, OURS, NotATask, fits, utc_time
+from ...stores.files.dialects import NESTED, OUR_KEYS, OURS, utc_time
 from ...stores.files.dialects import read as read_task
+from ...stores.files.plain import BOOKKEEPING, NotATask, fits
 from .source import Reading, Unparsed, loads
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ from ...core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, Task
 from ...core.record import Record
 from ...core.rules.incoming import DUPLICATE, GUESSED, METADATA, SKIPPED, UNREADABLE, Finding, Incoming
 from ...stores.files.dialects import utc_time
-from ...stores.files.patch import NotStrict, parse
+from ...stores.files.strict import NotStrict, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...core.model import ALWAYS, IN_PROGRESS, KEYS, PENDING, Task
-from .dialects import ABSENT, BOOKKEEPING, DIALECTS, OURS, READ_STATUS, RESEARCH, Dialect, fits
+from .dialects import ABSENT, DIALECTS, OURS, READ_STATUS, RESEARCH, Dialect
+from .plain import BOOKKEEPING, fits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

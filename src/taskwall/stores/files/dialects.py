@@ -5,31 +5,17 @@ What each looks like: DESIGN section 2 and its Dialects paragraph. A file with `
 
 from __future__ import annotations
 
-from ...core.model import (
-    CANCELLED,
-    COMPLETED,
-    IN_PROGRESS,
-    KEYS,
-    PENDING,
-    STATUSES,
-    WILD_HOLD,
-    Task,
-    id_flaw,
-)
+from ...core.model import CANCELLED, COMPLETED, IN_PROGRESS, KEYS, PENDING, STATUSES, WILD_HOLD, Task, id_flaw
 from ...core.record import Record
+from .plain import BOOKKEEPING, NotATask, fits, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
 OURS, RESEARCH, NUMBERED, CLAUDE_CODE, LESSON = "taskwall", "research", "numbered", "claude-code", "lesson"
 ARM, NESTED = "arm", "nested"
-
-BOOKKEEPING = frozenset(
-    ("evidence", "createdAt", "createdBy", "updatedAt", "startedAt", "completedAt", "key", "attempts", "epoch", "rev")
-)
-"""Keys that files of other programs never gain; what we must remember of them lives in the claim ledger."""
 
 
 class Dialect(Record):
@@ -73,10 +59,6 @@ OUR_KEYS = {
 READ_STATUS = {status: status for status in STATUSES} | {"done": COMPLETED, "deleted": CANCELLED}
 
 
-class NotATask(ValueError):
-    """The object has no id or no subject that could be read."""
-
-
 def recognise(raw: Mapping[str, Any]) -> str:
     """The name of the dialect an object is written in. Raises NotATask."""
     if isinstance(raw.get("rev"), int) and "id" in raw:
@@ -98,8 +80,8 @@ def recognise(raw: Mapping[str, Any]) -> str:
 
 def read(raw: Mapping[str, Any]) -> Task:
     """The task in an object. Raises NotATask when its id, subject or blockers are no such things."""
-    if plain := _plain(raw):
-        return plain
+    if task := plain(raw):
+        return task
     dialect = DIALECTS[recognise(raw)]
     source = _unnested(raw) if dialect.name == NESTED else raw
     reader = _Reader(dialect, source)
@@ -124,32 +106,6 @@ def read(raw: Mapping[str, Any]) -> Task:
         fields["created_at"] = utc_time(source.get("createdAt", source.get("created_at")))
     oddities = _oddities(fields["id"], fields["status"], fields.get("owner"), fields["blocked_by"])
     return Task(**fields, extra=extra, notices=(*reader.notices, *oddities))
-
-
-def _plain(raw: Mapping[str, Any]) -> Task | None:
-    """The task in a file of ours in which each value is of its type and nothing is odd, as in nearly all; else None.
-
-    The same as below, several times as fast: a large board is read whole now and then.
-    """
-    if type(raw.get("rev")) is not int:
-        return None
-    extra: dict[str, Any] = {}
-    fields: dict[str, Any] = {**Task.__defaults__, "extra": extra}
-    for key, value in raw.items():
-        if (plain := _PLAIN.get(key)) is None:
-            extra[key] = value
-        elif value is not None:
-            field, kind, fits = plain
-            if type(value) is not kind or (fits and not fits(value)):
-                return None
-            fields[field] = tuple(value) if type(value) is list else value
-    task_id, blockers, status = fields.get("id"), fields["blocked_by"], raw.get("status")
-    sound = task_id and "subject" in fields and status in STATUSES and not id_flaw(task_id)
-    odd = task_id in blockers or (status == IN_PROGRESS and not fields["owner"])
-    if not sound or odd:
-        return None
-    fields["owner"] = fields["owner"] or None
-    return Task.made_of(fields)
 
 
 def _unnested(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,63 +177,6 @@ class _Reader:
         return {field: tuple(value) if isinstance(value, list) else value}
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _is_texts(value: Any) -> bool:
-    if not isinstance(value, (list, tuple)):
-        return False
-    for item in value:  # noqa: SIM110 - asked of every file, and a generator takes as long as all the rest of this
-        if not isinstance(item, str):
-            return False
-    return True
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_notes(value: Any) -> bool:
-    def well_formed(note: Any) -> bool:
-        return isinstance(note, dict) and all(isinstance(note.get(key), str) for key in ("at", "by", "text"))
-
-    return isinstance(value, list) and all(well_formed(note) for note in value)
-
-
-def _is_priority(value: Any) -> bool:
-    return _is_count(value) and value <= 4
-
-
-_FITS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(KEYS.values(), _is_text),
-    **dict.fromkeys(("labels", "products", "checks", "options"), _is_texts),
-    **dict.fromkeys(("evidence", "metadata"), _is_object),
-    **dict.fromkeys(("attempts", "epoch", "rev"), _is_count),
-    "blocked_by": lambda value: isinstance(value, list),  # `_Reader.ids` has looked into it
-    "parent": lambda value: _is_text(value) or _is_count(value),
-    "priority": _is_priority,
-    "notes": _is_notes,
-}
-
-
-_KINDS: dict[str, type] = {
-    **dict.fromkeys(KEYS.values(), str),
-    **dict.fromkeys(("blocked_by", "labels", "products", "checks", "options", "notes"), list),
-    **dict.fromkeys(("evidence", "metadata"), dict),
-    **dict.fromkeys(("priority", "attempts", "epoch", "rev"), int),
-}
-_PLAIN = {
-    key: (field, _KINDS[field], None if _KINDS[field] in (str, dict) else (_FITS | {"blocked_by": _is_texts})[field])
-    for key, field in KEYS.items()
-}
-"""By key of ours: its field, the type that it has as good as always, and what more is asked of a value of that type."""
-
-
 def utc_time(value: Any) -> str | None:
     """A time of any kind seen in the wild as RFC 3339 UTC: ISO text, naive text (taken as UTC), seconds since 1970."""
     from datetime import UTC, datetime  # imported late: only files of other programs need it
@@ -293,8 +192,3 @@ def utc_time(value: Any) -> str | None:
     except (ValueError, OverflowError, OSError):
         return None
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
-
-
-def fits(field: str, value: Any) -> bool:
-    """Whether a stored value has the type of this field of `Task`."""
-    return _FITS[field](value)

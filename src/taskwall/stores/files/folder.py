@@ -8,9 +8,9 @@ import time
 from ...core.errors import Unreadable
 from ...core.light import lru_cache
 from ...core.model import Task, composed, id_flaw
-from .dialects import NotATask, read
 from .disk import NotPlain, read_text
-from .patch import NotStrict, parse
+from .plain import NotATask, plain
+from .strict import NotStrict, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,6 +140,10 @@ def object_of(text: str) -> tuple[dict[str, Any], Task]:
     Kept for a moment: before the lock, under it and after the write, a task is read from the same text.
     """
     raw = parse(text)
+    if task := plain(raw):
+        return raw, task
+    from .dialects import read  # imported late: few files are another program's, or odd
+
     return raw, read(raw)
 
 

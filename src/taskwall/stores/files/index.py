@@ -17,12 +17,11 @@ import gc
 import os
 import time
 
-from ...core.light import contextmanager, suppress
+from ...core.light import cached_property, contextmanager, suppress
 from ..base import Outdated
 from .folder import RACY_NS, SUFFIX, read_each
 from .ledger import boot_id
-from .sqlite import Error, connect
-from .tables import TABLES, count_ranks, fill, plain, run, take_in, take_in_claims
+from .sqlite import Error, connect, storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from .disk import Disk, Signature
     from .folder import Found
+    from .ledger import Ledger
     from .tables import Beside, Pair, Standing
 
 VERSION = 4
@@ -94,14 +94,26 @@ class Reading:
         """What SQLite answers. Raises Outdated when the index is damaged."""
         assert self._connection, "this state is no longer kept"
         try:
-            yield from self._connection.execute(query, [*map(plain, values)])
+            yield from self._connection.execute(query, [*map(storable, values)])
         except Error as error:
-            self._index.discard(error)
-            raise Outdated(f"the index of the board was damaged ({error}) and is made anew") from None
+            raise self._damaged(error) from None
+
+    def row(self, query: str, *values: object) -> tuple[Any, ...] | None:
+        """The first row that SQLite answers. Raises Outdated when the index is damaged."""
+        assert self._connection, "this state is no longer kept"
+        try:
+            found: tuple[Any, ...] | None = self._connection.execute(query, [*map(storable, values)]).fetchone()
+        except Error as error:
+            raise self._damaged(error) from None
+        return found
+
+    def _damaged(self, error: Exception) -> Outdated:
+        self._index.discard(error)
+        return Outdated(f"the index of the board was damaged ({error}) and is made anew")
 
     def entry(self, task_id: str) -> str | None:
         """The text of an open task's ledger entry, None when there is none; "" when the file knows."""
-        row = next(iter(self.rows(ENTRY, task_id)), None)
+        row = self.row(ENTRY, task_id)
         return row[0] if row else ""
 
     def carry(
@@ -130,12 +142,18 @@ class Reading:
 class Index:
     """The index of one board."""
 
-    def __init__(self, disk: Disk, board: str, beside: Beside) -> None:
+    def __init__(self, disk: Disk, board: str, ledger: Callable[[], Ledger]) -> None:
         self.path = os.path.join(board, ".local", "index")
-        self._disk, self._board, self._beside = disk, board, beside
+        self._disk, self._board, self._ledger = disk, board, ledger
         self._claims = os.path.join(board, ".local", "claims")
         self._idle: list[Connection] = []
         self._owner = (0, 0)  # the process and the inode that idle connections belong to
+
+    @cached_property
+    def _beside(self) -> Beside:
+        from . import tables  # imported late, as below: most reads find nothing that is to be taken in
+
+        return tables.Beside(self._ledger, self._disk, self._board)
 
     @property
     def exists(self) -> bool:
@@ -204,9 +222,11 @@ class Index:
     ) -> None:
         about = About.of(connection)
         if about and about.settled and about.stamps == before:
+            from . import tables
+
             # Not settled, they are read again before anybody goes by them alone: we need not look at what lies there.
             pairs = [(os.fsencode(each.name), each) for each in found]
-            take_in(connection, pairs, [*map(os.fsencode, gone)], self._beside, known)
+            tables.take_in(connection, pairs, [*map(os.fsencode, gone)], self._beside, known)
             self._carry_stamps(connection, about)
             connection.execute("COMMIT")
 
@@ -297,14 +317,17 @@ class Index:
         """Compare every file with what is known of it and take in what differs. False: somebody else did meanwhile."""
         began, stamps, now = time.monotonic(), self.stamps, time.time_ns()
         if about is None:
-            from .bulk import every_row  # imported late: few commands make an index
+            from . import tables
+            from .bulk import every_row
 
             _make(connection)
             with _uncollected():
-                fill(connection, every_row(self._disk, self._board), self._beside)
+                tables.fill(connection, every_row(self._disk, self._board), self._beside)
         elif (taken := self._catch_up(connection, about, stamps)) is not None:
             return taken
-        count_ranks(connection)
+        from . import tables
+
+        tables.count_ranks(connection)
         settled = all(map(_is_past, stamps, (now, now))) or bool(about and about.settled and about.stamps == stamps)
         ended = time.monotonic()
         About(*stamps, settled, ended, ended - began, 0, 0, 0, 0, 0).write(connection)
@@ -323,9 +346,11 @@ class Index:
             if again is None or again.changes != about.changes:
                 connection.execute("ROLLBACK")
                 return False
-        take_in(connection, found, gone, self._beside, {})
+        from . import tables
+
+        tables.take_in(connection, found, gone, self._beside, {})
         if stamps != about.stamps:
-            take_in_claims(connection, None, self._beside)
+            tables.take_in_claims(connection, None, self._beside)
         return None
 
     def _changed(self, connection: Connection) -> Iterator[tuple[bytes, Signature | None]]:
@@ -368,9 +393,11 @@ def _uncollected() -> Iterator[None]:
 
 def _make(connection: Connection) -> None:
     """Empty tables, in place of what there was."""
+    from . import tables
+
     for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         connection.execute(f'DROP TABLE "{name}"')
-    run(connection, TABLES)
+    tables.run(connection, tables.TABLES)
     connection.execute("INSERT INTO about VALUES (?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0)", (VERSION, boot_id()))
 
 
@@ -383,8 +410,10 @@ def _rank(connection: Connection) -> None:
     """Count the ranks anew that a verb of ours may have changed: for that, no file need be looked at."""
     about = About.of(connection)
     if about and about.unranked:
+        from . import tables
+
         connection.execute("BEGIN IMMEDIATE")
-        count_ranks(connection)
+        tables.count_ranks(connection)
         connection.execute("COMMIT")
 
 

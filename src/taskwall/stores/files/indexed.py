@@ -9,7 +9,6 @@ from ...core.light import cached_property
 from ...core.model import IN_PROGRESS, Task
 from ...core.view import age
 from .folder import UNSEEN, place, read_file, task_of, twins
-from .tables import sortable
 from .view import FileView
 
 TYPE_CHECKING = False
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...core.model import Settings
-    from .archive import Archive
     from .disk import Disk
     from .folder import Found
     from .index import Reading
@@ -32,6 +30,7 @@ EXISTS (SELECT 1 FROM edges INDEXED BY one_sided WHERE wild)
 FLAWED = "SELECT name, id, subject, flaw FROM files INDEXED BY flawed WHERE flaw IS NOT NULL"
 TWINS = "SELECT f.name, f.id FROM twins t CROSS JOIN files f ON f.id = t.id WHERE f.flaw IS NULL"
 TASKS = "SELECT id, name, text, settled, mtime, ctime, size, ino, open, entry FROM files WHERE flaw IS NULL AND"
+DONE = "SELECT name, settled, mtime, ctime, size, ino FROM files WHERE done AND id = ?"
 YOUNGER = "(created, natural, id) > (?, ?, ?)"
 
 
@@ -48,14 +47,15 @@ class IndexView(FileView):
         board: str,
         ledger: Ledger,
         settings: Settings,
-        archive: Archive,
         *,
         sure: bool,
     ) -> None:
-        super().__init__(ledger, settings, archive)
-        self._reading, self._disk, self._board, self._sure = reading, disk, board, sure
+        super().__init__(disk, board, ledger, settings)
+        self._reading, self._sure = reading, sure
         self._asked: dict[str, tuple[str, Task, Task] | None] = {}  # by id: file, the task there, the task as it stands
+        self._completed: set[str] = set()  # those of which nothing else was asked
         self._children: dict[str, list[Task]] = {}
+        self._dependents: dict[str, list[Task]] = {}
 
     def carry(
         self, found: Collection[Found], gone: Sequence[str], known: Mapping[str, Standing], before: tuple[int, int]
@@ -74,6 +74,14 @@ class IndexView(FileView):
         found = self._find(task_id)
         return found[2] if found else self.archive.get(task_id)
 
+    def is_completed(self, task_id: str) -> bool:
+        """Whether a task with exactly this id is completed; the index knows, and the file has not changed since."""
+        if task_id not in self._completed and task_id not in self._asked and not self._sure:
+            row = self._reading.row(DONE, task_id)
+            if row and (self._reading.looked or self._is_unchanged(os.fsdecode(row[0]), row[1:])):
+                self._completed.add(task_id)
+        return task_id in self._completed or super().is_completed(task_id)
+
     def in_file(self, task_id: str) -> tuple[str, Task]:
         """The path of a task's file, relative to the board, and the task as the file alone tells it."""
         found = self._find(task_id)
@@ -87,19 +95,20 @@ class IndexView(FileView):
     def _look(self, task_id: str, row: tuple[Any, ...] | None) -> tuple[str, Task, Task] | None:
         if odd := self._odd.get(task_id):
             return (*odd, odd[1])
-        if row is None and (row := next(self._reading.rows(f"{TASKS} id = ?", task_id), None)) is None:
+        if row is None and (row := self._reading.row(f"{TASKS} id = ?", task_id)) is None:
             return None
         name, task = os.fsdecode(row[1]), None
         if row[8] and not self._sure:
             self.ledger.prime(task_id, row[9])
-        if row[2] and not self._sure and (self._reading.looked or self._is_unchanged(name, row)):
+        if row[2] and not self._sure and (self._reading.looked or self._is_unchanged(name, row[3:8])):
             task = task_of(name, row[2])
         if task is None or self._outdated(task):
             task = self._read(name)
         return (name, task, self._complete(task)) if task and task.id == task_id else None
 
     def _is_unchanged(self, name: str, row: tuple[Any, ...]) -> bool:
-        return bool(row[3]) and self._disk.seen(os.path.join(self._board, name)) == row[4:8]
+        """Whether a file is as it was. row: its signature then, after whether that vouches for it."""
+        return bool(row[0]) and self._disk.seen(f"{self._board}{os.sep}{name}") == row[1:]
 
     def _read(self, name: str) -> Task | None:
         try:
@@ -131,7 +140,7 @@ class IndexView(FileView):
         return found
 
     def _has(self, task_id: str) -> bool:
-        return next(self._reading.rows(f"{TASKS} id = ?", task_id), None) is not None
+        return self._reading.row(f"{TASKS} id = ?", task_id) is not None
 
     @cached_property
     def _has_odd(self) -> tuple[bool, bool]:
@@ -218,7 +227,10 @@ class IndexView(FileView):
 
     def dependents(self, task_id: str) -> list[Task]:
         """The tasks that name this id as a blocker, oldest first."""
-        return sorted(self._each("id IN (SELECT task FROM edges WHERE blocker = ?)", task_id), key=age)
+        if task_id not in self._dependents:
+            found = self._each("id IN (SELECT task FROM edges WHERE blocker = ?)", task_id)
+            self._dependents[task_id] = sorted(found, key=age)
+        return self._dependents[task_id]
 
     def children(self, task_id: str) -> list[Task]:
         """The tasks whose parent this id is, oldest first."""
@@ -229,4 +241,6 @@ class IndexView(FileView):
 
 
 def _place_in_age(task: Task) -> tuple[str, str, str]:
+    from .tables import sortable  # imported late: only a list that goes on asks
+
     return (task.created_at or "", sortable(task.id), task.id)

@@ -12,10 +12,9 @@ import os
 
 from ...core.light import cache
 from ...core.model import BY_HAND, IDLE, KEYS, LAPSED, LIVE, Claim, Task, id_flaw
-from ...process import is_gone
-from .dialects import BOOKKEEPING, fits
 from .disk import NotPlain, Write, read_text
-from .patch import NotStrict, encode, parse
+from .plain import BOOKKEEPING, fits
+from .strict import NotStrict, encode, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class Ledger:
         """The latest claim on a task, its lease judged when this was first asked."""
         if task_id not in self._claims:
             entry = self._entry(task_id)
-            claim = claim_of(task_id, entry.get("claim"))
+            claim = claim_of(task_id, entry.get("claim")) if entry else None
             self._claims[task_id] = claim and self._judged(claim, entry.get("lease"), entry.get("taken"))
         return self._claims[task_id]
 
@@ -155,11 +154,17 @@ class Ledger:
             return claim.replace(lease=IDLE if idle and claim.open else BY_HAND)
         until: Any = lease.get("until")
         processes = [each for each in claim.process.split(",") if each]
-        living = [each for each in processes if not is_gone(each)]
+        living = _living(processes) if processes else []
         alive = _is_number(until) and lease.get("boot") == boot_id() and (living or not processes)
         left = (until - self._monotonic()) / 60 if alive else 0.0
         kept = ",".join(living or processes)
         return claim.replace(lease=LIVE if left > 0 else LAPSED, left=max(left, 0.0), process=kept)
+
+
+def _living(processes: list[str]) -> list[str]:
+    from ...process import is_gone  # imported late: claims by hand name no process
+
+    return [each for each in processes if not is_gone(each)]
 
 
 def _entry(text: str | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import os
 
 from ...core.light import suppress
 from .disk import DISK, NotPlain, Write, read_text, write_all
-from .patch import encode
+from .strict import encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from ...core import light
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sqlite3 import Error, connect
+    from typing import Any
 else:
     # A program of several threads has loaded it with `threading`: no other thread meets this by chance.
     alone = sys.modules.setdefault("functools", light) is light
@@ -26,4 +27,9 @@ else:
             del sys.modules["functools"]
 
 
-__all__ = ["Error", "connect"]
+def storable(value: Any) -> Any:
+    """A value as SQLite takes it: JSON may hold halves of characters."""
+    return value if not isinstance(value, str) or value.isascii() else value.encode("utf-8", "replace").decode()
+
+
+__all__ = ["Error", "connect", "storable"]

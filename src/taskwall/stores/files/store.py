@@ -7,20 +7,17 @@ import os
 import time
 
 from ...core.errors import Invalid, Locked, Unreadable, Unwritable
-from ...core.light import contextmanager, suppress
+from ...core.light import cached_property, contextmanager, suppress
 from ...core.model import Settings
 from ...core.view import Overlay
 from ..base import Txn, Watch, require_here
-from .archive import Archive
 from .disk import DISK, Changed, Sure, Unsettled, Write, write_all
 from .folder import Folder, promised
 from .index import Index
 from .indexed import IndexView
 from .journal import Journal
 from .ledger import Ledger
-from .moved import Moved
-from .patch import encode
-from .tables import Beside
+from .strict import encode
 from .view import FileView, Scan
 
 TYPE_CHECKING = False
@@ -32,6 +29,7 @@ if TYPE_CHECKING:
     from ...core.view import View
     from .disk import Disk
     from .index import Reading
+    from .moved import Moved
     from .writing import Writing
 
 LOCAL = ".local"
@@ -70,9 +68,8 @@ class FileStore:
         self._journal = Journal(disk, path, durable=self._durable)
         self._index_from = index_from
         self._looked = float("-inf")
-        self._moved = Moved(path, disk)
         self.bound_for = ""  # a move there that was broken off may be made again
-        self._index = Index(disk, path, Beside(lambda: self._ledger(disk, {}), disk, path))
+        self._index = Index(disk, path, lambda: self._ledger(disk, {}))
 
     def read(self, *, anew: bool = False) -> View:
         """The board as its files say now, whole transactions only. Writes nothing. Raises Unreadable, Locked."""
@@ -138,6 +135,12 @@ class FileStore:
         except OSError as error:
             raise self._unwritable(error) from None
 
+    @cached_property
+    def _moved(self) -> Moved:
+        from .moved import Moved  # imported late: most commands only read
+
+        return Moved(self.path, self._disk)
+
     def events(self, task_id: str | None = None, since: str | None = None) -> list[dict[str, Any]]:
         """What happened, oldest first; at or after `since`, an RFC 3339 time as in `at`, when it is given."""
         from .history import read_events  # imported late: no hot command asks
@@ -153,6 +156,8 @@ class FileStore:
         return gone, [task_id for task_id in ids if task_id not in {*gone}]
 
     def _archive(self, ids: Sequence[str]) -> list[str]:
+        from .archive import Archive
+
         archive = Archive(self._disk, self.path)
         with self.write() as txn:
             view = txn.below
@@ -191,10 +196,9 @@ class FileStore:
             self._folder.look()
         pending = {} if sure else self._journal.pending()  # whoever has the lock has finished what was
         ledger = self._ledger(disk, pending, None if sure else reading)
-        archive = Archive(disk, self.path)
         if reading is None:
-            return Scan(self._folder, ledger, self.settings, archive, pending)
-        view = IndexView(reading, disk, self.path, ledger, self.settings, archive, sure=sure)
+            return Scan(self._folder, disk, ledger, self.settings, pending)
+        view = IndexView(reading, disk, self.path, ledger, self.settings, sure=sure)
         promises = [promised(name, text).task for name, text in pending.items() if "/" not in name]
         return Overlay(view, map(view.settled, promises)) if promises else view
 

@@ -12,6 +12,7 @@ from ...core.graph import longest_chains, runs
 from ...core.model import CLOSED, COMPLETED, IN_PROGRESS
 from .archive import Archive
 from .folder import task_of
+from .sqlite import storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def _update(connection: Connection, name: bytes, found: Found, known: Standing |
     if task.flaw or task.blocks:
         return False
     edges = connection.execute("SELECT blocker FROM edges WHERE task = ? AND NOT wild", (task.id,))
-    if {i for (i,) in edges} != set(map(plain, task.blocked_by)):
+    if {i for (i,) in edges} != set(map(storable, task.blocked_by)):
         return False
     row = _row(name, found)
     entry, held = known or (None, row[10])
@@ -212,7 +213,7 @@ def _move(connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], 
     _set_twins_apart(connection, [row for i in touched for row in connection.execute(doubled, (i,)).fetchall()])
     more = (len(found) - len(old), _count_open(connection, touched) - were_open)
     connection.execute("UPDATE about SET files = files + ?, open = open + ?", more)
-    named = touched | {plain(blocker) for _, each in found for blocker in each.task.blocked_by}
+    named = touched | {storable(blocker) for _, each in found for blocker in each.task.blocked_by}
     connection.executemany("DELETE FROM archived WHERE id = ?", ((i,) for i in named))
     _look_into_archive(connection, (i for i in named if not _has(connection, i)), beside)
     near |= _around(connection, touched)
@@ -246,21 +247,16 @@ def _row(name: bytes, found: Found) -> tuple[Any, ...]:
     task = found.task
     healthy, closed = not task.flaw, task.status in CLOSED
     is_open, done, held = healthy and not closed, task.status == COMPLETED, healthy and task.status == IN_PROGRESS
-    state = (task.flaw or "", int(is_open), int(done), int(held), task.priority, plain(task.created_at))
-    told = (sortable(task.id), plain(task.subject), plain(task.key), plain(task.parent))
+    state = (task.flaw or "", int(is_open), int(done), int(held), task.priority, storable(task.created_at or ""))
+    told = (sortable(task.id), storable(task.subject), storable(task.key or ""), storable(task.parent or ""))
     return (name, int(found.settled), *found.seen, task.id, *state, *told, found.text if is_open else "")
-
-
-def plain(text: str | None) -> str:
-    """Text that SQLite takes: JSON may hold halves of characters."""
-    return text or "" if not text or text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _edges(task: Task) -> list[tuple[str, str, int]]:
     if task.flaw or not (task.blocked_by or task.blocks):
         return []
-    edges = [(task.id, plain(blocker), 0) for blocker in dict.fromkeys(task.blocked_by) if blocker]
-    return edges + [(plain(blocked), task.id, 1) for blocked in dict.fromkeys(task.blocks) if blocked]
+    edges = [(task.id, storable(blocker), 0) for blocker in dict.fromkeys(task.blocked_by) if blocker]
+    return edges + [(storable(blocked), task.id, 1) for blocked in dict.fromkeys(task.blocks) if blocked]
 
 
 def sortable(task_id: str) -> str:

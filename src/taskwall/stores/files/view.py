@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...core.claims import settle
+from ...core.light import cached_property
 from ...core.model import IN_PROGRESS
 from ...core.view import View
 from .folder import SUFFIX
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from ...core.model import Claim, Settings, Task
     from .archive import Archive
+    from .disk import Disk
     from .folder import Folder, Found
     from .ledger import Ledger
     from .tables import Standing
@@ -21,8 +23,15 @@ if TYPE_CHECKING:
 class FileView(View):
     """What every view of a folder has: each task is read together with its ledger entry."""
 
-    def __init__(self, ledger: Ledger, settings: Settings, archive: Archive) -> None:
-        self.settings, self.ledger, self.archive = settings, ledger, archive
+    def __init__(self, disk: Disk, board: str, ledger: Ledger, settings: Settings) -> None:
+        self._disk, self._board, self.ledger, self.settings = disk, board, ledger, settings
+
+    @cached_property
+    def archive(self) -> Archive:
+        """What is found there of those that are not in the folder."""
+        from .archive import Archive  # imported late: most tasks that are asked for are here
+
+        return Archive(self._disk, self._board)
 
     def in_file(self, task_id: str) -> tuple[str, Task]:
         """The path of a task's file, relative to the board, and the task as the file alone tells it."""
@@ -64,9 +73,9 @@ class Scan(FileView):
     """All files of the folder, read at once."""
 
     def __init__(
-        self, folder: Folder, ledger: Ledger, settings: Settings, archive: Archive, pending: Mapping[str, str]
+        self, folder: Folder, disk: Disk, ledger: Ledger, settings: Settings, pending: Mapping[str, str]
     ) -> None:
-        super().__init__(ledger, settings, archive)
+        super().__init__(disk, folder.path, ledger, settings)
         self.in_files, self.names = folder.tasks(pending)
         self._read_again(folder, pending)
         View.__init__(self, (self.settled(task) for task in self.in_files.values()), {}, settings)

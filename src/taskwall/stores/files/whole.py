@@ -11,7 +11,7 @@ from .archive import ARCHIVE
 from .disk import DISK, Write, read_text, write_all
 from .folder import SUFFIX
 from .moved import SETTINGS, set_moved, settings_text, without_moved
-from .patch import encode
+from .strict import encode
 from .view import FileView
 
 TYPE_CHECKING = False

@@ -9,10 +9,11 @@ from ...core.errors import Invalid, Unreadable, Unwritable
 from ...core.model import IN_PROGRESS, stored
 from .archive import ARCHIVE
 from .changes import Kept, differences, free_form, key_order
-from .dialects import NotATask
 from .disk import MAX_BYTES, NotPlain, Write, read_text
 from .folder import SUFFIX, UNSEEN, Found, object_of, promised
-from .patch import NotStrict, encode, patch
+from .patch import patch
+from .plain import NotATask
+from .strict import NotStrict, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

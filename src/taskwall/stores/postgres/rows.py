@@ -9,7 +9,7 @@ from ...process import is_gone
 from ..files.dialects import read
 from ..files.folder import task_of
 from ..files.ledger import IDLE_AFTER, STORED, boot_id, claim_of
-from ..files.patch import NotStrict, encode, parse
+from ..files.strict import NotStrict, encode, parse
 from ..files.tables import sortable
 
 TYPE_CHECKING = False

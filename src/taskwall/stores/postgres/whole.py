@@ -13,7 +13,7 @@ from ...core.state import is_waiting, waits_for
 from ...core.view import View
 from ..files.archive import folder_of
 from ..files.folder import SUFFIX
-from ..files.patch import encode
+from ..files.strict import encode
 from ..whole import Piece, Whole, is_archived, renewed
 from .database import Session
 from .rows import COLUMNS, EVENT, Kept, claim_text, edges_of, event_row, row_of, short

@@ -10,7 +10,8 @@ from ...core.graph import longest_chains, rings
 from ...core.model import Claim, Task
 from ...core.state import is_waiting
 from ..base import Txn
-from ..files.patch import encode, patch
+from ..files.patch import patch
+from ..files.strict import encode
 from .database import Session
 from .rows import Kept, claim_text, edges_of, row_of, short
 from .view import PostgresView
