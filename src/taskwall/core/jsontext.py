@@ -76,13 +76,17 @@ def dumps(value: Any, indent: str | None = None, *, line: str = "\n") -> str:
 
 
 def _on_one_line(value: Any) -> str:
-    if _json is None:
+    if _encoder is None:
         import json
 
         return json.dumps(value, ensure_ascii=False)
-    encoder: Any = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ": ", ", ", False, False, True)
-    return "".join(encoder(value, 0))
+    return "".join(_encoder(value, 0))
 
 
 def _refuse(value: Any) -> NoReturn:
     raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+_encoder: Any = _json and _json.make_encoder(
+    None, _refuse, _json.encode_basestring, None, ": ", ", ", False, False, True
+)
