@@ -75,18 +75,18 @@ def dumps(value: Any, indent: str | None = None, *, line: str = "\n") -> str:
     return f"[{inner}{f',{inner}'.join(dumps(item, indent, line=inner) for item in value)}{line}]"
 
 
+def _on_one_line(value: Any) -> str:
+    if _encoder is None:
+        import json
+
+        return json.dumps(value, ensure_ascii=False)
+    return "".join(_encoder(value, 0))
+
+
 def _refuse(value: Any) -> NoReturn:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-if _json is None:
-
-    def _on_one_line(value: Any) -> str:
-        import json
-
-        return json.dumps(value, ensure_ascii=False)
-else:
-    _encoder: Any = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ": ", ", ", False, False, True)
-
-    def _on_one_line(value: Any) -> str:
-        return "".join(_encoder(value, 0))
+_encoder: Any = _json and _json.make_encoder(
+    None, _refuse, _json.encode_basestring, None, ": ", ", ", False, False, True
+)

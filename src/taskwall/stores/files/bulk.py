@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TWO_FROM = 20_000
 """From so many files on, a second process is worth its start."""
 SOME = 100
-"""How many files are handed over at once: few, for the other process waits when a pipe is full."""
+"""How many files are handed over at once: few, for who writes into a full pipe waits."""
 _SIZE, _BLOCK, _KILL = 8, 65_536, 9
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); from taskwall.stores.files.bulk import hand_over as o; o(sys.argv[2])"
@@ -64,10 +64,11 @@ class _Second:
     """The second process, if it could be started."""
 
     def __init__(self, board: str) -> None:
-        self._pipe, self._pid = -1, 0
+        self._pipe, self._pid, self._data = -1, 0, b""
         if not sys.executable or not hasattr(os, "posix_spawn"):
             return
         self._pipe, end = os.pipe()
+        os.set_blocking(self._pipe, False)
         package = os.path.abspath(os.path.join(__file__, *[os.pardir] * 4))
         words = [sys.executable, "-I", "-S", "-B", "-c", _START, package, board]
         quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 2)]
@@ -77,30 +78,24 @@ class _Second:
         os.close(end)
 
     def handed_over(self) -> tuple[bytes, Rows] | None:
-        """The name of a file, and the rows of all files from that one up to those handed over before; None without."""
-        if self._pipe < 0:
-            return None
-        try:
-            os.set_blocking(self._pipe, False)
-            begun = os.read(self._pipe, _SIZE)
-        except BlockingIOError:
-            return None
-        os.set_blocking(self._pipe, True)
-        size = int.from_bytes(self._filled(begun, _SIZE), "little")
-        data = self._filled(b"", size)
-        if not data or len(data) < size:
-            self.end()
+        """The name of a file, and the rows of all files from that one up to those handed over before; None without.
+
+        Not waited for: on a machine with much to do, the second process may have to.
+        """
+        if self._pipe >= 0:
+            with suppress(BlockingIOError):
+                part = os.read(self._pipe, _BLOCK)
+                self._data += part
+                if not part:
+                    self.end()
+        size = int.from_bytes(self._data[:_SIZE], "little")
+        if not size or len(self._data) < _SIZE + size:
             return None
         import marshal  # imported late: few boards are so large
 
-        handed: tuple[bytes, Rows] = marshal.loads(data)  # noqa: S302 - written by our own code
+        handed: tuple[bytes, Rows] = marshal.loads(self._data[_SIZE : _SIZE + size])  # noqa: S302 - our own code wrote it
+        self._data = self._data[_SIZE + size :]
         return handed
-
-    def _filled(self, data: bytes, size: int) -> bytes:
-        """With what follows in the pipe, up to this size; shorter when the other process is gone."""
-        while len(data) < size and (part := os.read(self._pipe, min(size - len(data), _BLOCK))):
-            data += part
-        return data
 
     def end(self) -> None:
         """Let it go on no longer."""
