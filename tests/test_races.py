@@ -17,6 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from worker_process import until
 
 from taskwall.board import Board
 from taskwall.core.errors import Locked, Refused
@@ -24,7 +25,7 @@ from taskwall.core.refusals import NothingActionable
 from taskwall.core.model import Actor, Settings
 from taskwall.core.rules import Draft, Edit
 from taskwall.stores.files import lock as lock_module
-from taskwall.stores.files.lock import lock
+from taskwall.stores.files.lock import is_locked, lock
 from taskwall.stores.files.store import FileStore
 
 FAST = Settings(durability="fast")
@@ -321,11 +322,12 @@ def test_who_waited_in_vain_does_not_keep_what_comes_too_late(folder):
             pass
 
 
-def test_where_no_thread_can_wait_the_lock_is_tried_for(folder, held, monkeypatch):
-    def no_more(*_):
-        raise RuntimeError("can't start new thread")
+def no_more_threads(*_):
+    raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(lock_module, "start_new_thread", no_more)
+
+def test_where_no_thread_can_wait_the_lock_is_tried_for(folder, held, monkeypatch):
+    monkeypatch.setattr(lock_module, "start_new_thread", no_more_threads)
     path = str(folder / ".local" / "lock")
     with pytest.raises(Locked), lock(path, deadline=0.05):
         pass
@@ -346,18 +348,51 @@ def test_a_process_that_comes_back_at_once_does_not_keep_the_others_out(folder, 
     assert max(len(run) for run in "".join(a[1] for a in both).replace("01", "0 1").replace("10", "1 0").split()) < 30
 
 
-def test_who_has_waited_for_its_turn_may_come_back_before_those_who_wait_until_that_ends(folder, monkeypatch):
-    monkeypatch.setattr(lock_module, "TURN", 60.0)
-    path, later = str(folder / "lock"), str(folder / "later")
-    with lock(path):
+def took_turns(path, turn, soon, monkeypatch):
+    """Whether others still wait for us after we took the lock and came back at once."""
+    monkeypatch.setattr(lock_module, "TURN", turn)
+    monkeypatch.setattr(lock_module, "SOON", soon)
+    for _ in range(2):
+        with lock(path):
+            pass
+    return is_locked(f"{path}.next")
+
+
+def test_who_comes_back_at_once_keeps_its_turn_for_a_moment(folder, monkeypatch):
+    path = str(folder / "lock")
+    assert took_turns(path, 60.0, 2.0, monkeypatch)
+    with lock(path, deadline=0):
         pass
-    with lock(f"{path}.next"), lock(path, deadline=0):
-        pass
-    monkeypatch.setattr(lock_module, "TURN", 0.0)
-    with lock(later):
-        pass
-    with lock(f"{later}.next"), pytest.raises(Locked), lock(later, deadline=0):
-        pass
+    assert until(lambda: not is_locked(f"{path}.next"))
+
+
+def test_a_turn_ends_though_one_comes_back_again_and_again(folder, monkeypatch):
+    assert not took_turns(str(folder / "lock"), 0.0, 60.0, monkeypatch)
+
+
+def test_who_does_not_come_back_lets_the_next_one_in_at_once(folder, monkeypatch):
+    assert not took_turns(str(folder / "lock"), 60.0, 0.0, monkeypatch)
+
+
+def test_where_no_thread_can_end_a_turn_it_is_not_kept(folder, monkeypatch):
+    monkeypatch.setattr(lock_module, "start_new_thread", no_more_threads)
+    assert not took_turns(str(folder / "lock"), 60.0, 60.0, monkeypatch)
+
+
+def test_a_forked_child_does_not_keep_the_turn_of_a_parent_that_is_gone(folder):
+    path = str(folder / "lock")
+    script = (
+        "import os, sys; from taskwall.stores.files import lock\n"
+        "lock.TURN = lock.SOON = 60.0\n"
+        "for _ in range(2):\n"
+        "    with lock.lock(sys.argv[1]): pass\n"
+        "assert lock.is_locked(sys.argv[1] + '.next')\n"
+        "os.fork() or sys.stdin.read(); os._exit(0)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script, path], stdin=subprocess.PIPE)
+    assert parent.wait(60) == 0  # the child reads on
+    assert not is_locked(f"{path}.next")
+    parent.stdin.close()
 
 
 def test_a_killed_holder_lets_the_next_one_in(folder, held):

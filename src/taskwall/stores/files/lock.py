@@ -11,7 +11,7 @@ import time
 from _thread import allocate_lock, start_new_thread  # `threading` takes time to import
 
 from ...core.errors import Locked
-from ...core.light import cache, contextmanager, suppress
+from ...core.light import cache, contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +21,8 @@ MESSAGE = 240
 """How long the line about the holder is, in bytes."""
 DEADLINE = 10.0
 """Seconds to wait for another process before giving up."""
-TURN = 0.01
-"""Seconds for which a process that has waited for its turn may come back before others: to let another process go on
-after each change costs more than the change, for it finds nothing of its own in the processor's cache."""
+TURN, SOON = 0.02, 0.001
+"""Seconds that a turn lasts at most, and within which a process comes back to keep it."""
 PAUSE = 0.001
 """Seconds between two tries where the system cannot wake who waits."""
 
@@ -103,15 +102,27 @@ def lock(path: str, deadline: float = DEADLINE) -> Iterator[Callable[[], bool]]:
     Yields a question to ask before anything is written: whether the lock is still this one. Somebody who removes the
     file lets the next process in beside us.
     """
-    fd = _acquire(path, time.monotonic() + deadline)
+    until = time.monotonic() + deadline
+    try:
+        turn = _turn_at(path, until)
+        try:
+            fd = _taken(path, until)
+        except BaseException:
+            turn.leave()
+            raise
+    except TimeoutError:
+        holder = _holder(path)
+        raise Locked(
+            f"the board is locked by another process ({holder or 'unknown'})",
+            next="try again; if that process hangs, end it: its lock goes with it",
+        ) from None
     try:
         # Always as long as the last one: to make a file shorter takes longer than all else here.
         os.pwrite(fd, _myself().encode("utf-8", "replace")[:MESSAGE].ljust(MESSAGE), 0)
         yield lambda: _is_at(fd, path)
     finally:
-        # Explicitly, because a forked child that still has the descriptor would keep the lock.
-        _unlock(fd)
-        os.close(fd)
+        _let_go(fd)
+        turn.leave()
 
 
 def is_locked(path: str) -> bool:
@@ -143,36 +154,100 @@ def _process(pid: int) -> tuple[str, str]:
     return f"pid {pid} on {host}", "".join(c if c.isprintable() else " " for c in words[:80])
 
 
-_turns: dict[tuple[int, str], float] = {}
-"""When the turn of a process at a lock ends."""
+class _Turn:
+    """The turn of this process at a lock: the others wait for its end, and not for that of each change.
+
+    To let another process go on after each change costs about as much as the change, for it has to wake up and finds
+    nothing of its own in the processor's cache. So who comes back at once keeps the turn, for a moment.
+    """
+
+    def __init__(self, path: str, fd: int, *, busy: bool) -> None:
+        """fd: the locked file that the others wait for. busy: this process came back at once."""
+        self._path, self._fd, self._busy = path, fd, busy
+        self._inside, self._kept = 1, False
+        self._until = time.monotonic() + TURN
+
+    def join(self) -> bool:
+        """Go on with it, unless it is over."""
+        over = time.monotonic() > self._until
+        if over and not self._inside:
+            self.end(_let_go)
+        if over or self._fd < 0:
+            return False
+        self._inside += 1
+        return True
+
+    def leave(self) -> None:
+        """End a change, and the turn with it unless this process may well come back."""
+        with _guard:
+            self._inside -= 1
+            now = _left[self._path] = time.monotonic()
+            if self._inside:
+                return
+            if now > self._until or not self._busy:
+                self.end(_let_go)
+            elif not self._kept:
+                self._keep()
+
+    def _keep(self) -> None:
+        try:
+            start_new_thread(self._end_in_time, ())
+            self._kept = True
+        except RuntimeError:  # there may be no more of them
+            self.end(_let_go)
+
+    def _end_in_time(self) -> None:
+        while True:
+            time.sleep(SOON)
+            with _guard:
+                now = time.monotonic()
+                if now > self._until or (not self._inside and now - _left[self._path] > SOON):
+                    if not self._inside:
+                        self.end(_let_go)
+                    return
+
+    def end(self, give: Callable[[int], object]) -> None:
+        """Be no turn any more. give: what becomes of the locked file."""
+        if self._fd >= 0:
+            give(self._fd)
+        self._fd = -1
 
 
-def _acquire(path: str, until: float) -> int:
-    key = (os.getpid(), path)
-    if time.monotonic() < _turns.get(key, 0.0):
-        with suppress(TimeoutError):
-            return _taken(path, 0.0)
-    try:
-        fd = _in_turn(path, until)
-    except TimeoutError:
-        holder = _holder(path)
-        raise Locked(
-            f"the board is locked by another process ({holder or 'unknown'})",
-            next="try again; if that process hangs, end it: its lock goes with it",
-        ) from None
-    _turns[key] = time.monotonic() + TURN
-    return fd
+_guard = allocate_lock()
+_turns: dict[str, _Turn] = {}
+_left: dict[str, float] = {}
+"""When this process last let go of a lock."""
 
 
-def _in_turn(path: str, until: float) -> int:
-    # Whoever comes next waits alone at the lock and the others behind it: a process that lets go and comes back at once
-    # would else be first again and again, for it need not wake up.
-    next_one = _taken(path + ".next", until)
-    try:
-        return _taken(path, until)
-    finally:
-        _unlock(next_one)
-        os.close(next_one)
+def _turn_at(path: str, until: float) -> _Turn:
+    """The turn of this process at a lock: the present one, or a new one when that has come. Raises TimeoutError."""
+    with _guard:
+        if (turn := _turns.get(path)) and turn.join():
+            return turn
+        busy = time.monotonic() - _left.get(path, float("-inf")) < SOON
+    fd = _taken(path + ".next", until)
+    with _guard:
+        turn = _turns[path] = _Turn(path, fd, busy=busy)
+    return turn
+
+
+def _forget() -> None:
+    """In a forked child: the turns are its parent's, who may be gone before they end."""
+    for turn in _turns.values():
+        turn.end(os.close)
+    _turns.clear()
+    _left.clear()
+    _guard.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_guard.acquire, after_in_parent=_guard.release, after_in_child=_forget)
+
+
+def _let_go(fd: int) -> None:
+    # Explicitly, because a forked child that still has the descriptor would keep the lock.
+    _unlock(fd)
+    os.close(fd)
 
 
 def _taken(path: str, until: float) -> int:
