@@ -582,6 +582,17 @@ def test_an_index_that_is_in_use_for_too_long_is_left_alone(tmp_path, monkeypatc
     assert index_of(wall).stat().st_ino == before
 
 
+def test_a_file_of_another_program_that_somebody_gives_back_by_hand_is_offered_in_its_place():
+    run(
+        [
+            (0, "a", ("edit", ("foreign", "t5", []))),
+            (0, "a", ("claim", "t5")),
+            (0, "a", ("edit", ("status", "t5", "pending"))),
+        ],
+        in_place=True,
+    )
+
+
 def test_a_broken_file_beside_a_held_task_of_its_id_does_not_count_as_held(tmp_path):
     run(
         [

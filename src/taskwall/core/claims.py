@@ -6,7 +6,7 @@ the ledger. The larger epoch decides; at equal epochs the file's status does; fi
 
 from __future__ import annotations
 
-from .model import IN_PROGRESS, LIVE, PENDING
+from .model import IN_PROGRESS, LAPSED, LIVE, PENDING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def settle(task: Task, entry: Claim | None, ended: int = 0) -> Task:
 
 def is_held(task: Task, entry: Claim | None, ended: int = 0) -> bool:
     """Whether a task is in progress, whatever became of the lease."""
-    return settle(task, entry and entry.replace(lease=LIVE), ended).status == IN_PROGRESS
+    kept = entry.replace(lease=LIVE) if entry and entry.lease == LAPSED else entry
+    return settle(task, kept, ended).status == IN_PROGRESS
 
 
 def _settle_dialect(task: Task, entry: Claim | None, ended: int) -> Task:
