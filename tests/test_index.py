@@ -469,6 +469,33 @@ def test_a_damaged_index_changes_no_answer(tmp_path, damage, fresh):
     wall.compare()
 
 
+def test_an_index_that_was_removed_alone_while_others_have_it_open_is_made_anew_at_once(tmp_path):
+    wall = large_wall(tmp_path)
+    index_of(wall).unlink()
+    script = (
+        "import sys; from taskwall.stores.files.store import FileStore; from taskwall.stores.files.index import Index\n"
+        "Index.discard = lambda *error: print(error)\n"
+        "print(FileStore(sys.argv[1], index_from=0).read().counts())\n"
+    )
+    told = subprocess.run([sys.executable, "-c", script, str(wall.path)], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == str(wall.stores[2].read().counts())
+    wall.compare()
+
+
+def test_what_was_not_asked_to_its_end_keeps_nobody_from_taking_in_what_was_written(tmp_path):
+    wall = large_wall(tmp_path)
+    store = wall.store(0)
+    with store.write() as txn:
+        offered = txn.unblocked()
+        first = next(offered)
+        with sqlite3.connect(index_of(wall)) as other:  # as somebody who looks at the folder
+            other.execute("UPDATE about SET looked = looked + 1")
+        txn.put(first.replace(priority=0))
+    with sqlite3.connect(index_of(wall)) as connection:
+        row = connection.execute("SELECT priority FROM files WHERE id = ?", (first.id,)).fetchone()
+    assert row == (0,)
+
+
 def test_what_the_index_says_of_a_blocker_opens_no_gate(tmp_path):
     wall = large_wall(tmp_path)
     with sqlite3.connect(index_of(wall)) as connection:

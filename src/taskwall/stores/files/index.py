@@ -26,7 +26,7 @@ from .sqlite import Error, connect, storable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from sqlite3 import Connection
+    from sqlite3 import Connection, Cursor
     from typing import Any
 
     from .disk import Disk, Signature
@@ -41,6 +41,8 @@ LATE, SPARING = 15.0, 30
 """Everything is looked at again after so many seconds, or so many times as long as that took."""
 LONG_LOG = 512 * 1024
 """Bytes that are read in a third of a millisecond, and come together in half a dozen writes."""
+BESIDE = ("-wal", "-shm")
+"""How the log of an index is called, and what leads through that."""
 PATIENCE = 10.0
 """Seconds to wait for a process that makes the index."""
 TICKS_NS = 50_000_000
@@ -89,12 +91,14 @@ class Reading:
     def __init__(self, index: Index, connection: Connection, *, looked: bool) -> None:
         self._index, self.looked = index, looked
         self._connection: Connection | None = connection
+        self._asking: list[Cursor] = []
 
     def rows(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
         """What SQLite answers. Raises Outdated when the index is damaged."""
         assert self._connection, "this state is no longer kept"
         try:
-            yield from self._connection.execute(query, [*map(storable, values)])
+            self._asking.append(cursor := self._connection.execute(query, [*map(storable, values)]))
+            yield from cursor
         except Error as error:
             raise self._damaged(error) from None
 
@@ -126,14 +130,22 @@ class Reading:
         something.
         """
         if self._connection and (found or gone or known):
+            self._stop_asking()
             self._index.carry(self._connection, found, gone, known, before)
             self.end()
 
     def end(self) -> None:
         """Answer no more: a state that is kept keeps SQLite from tidying up, and the connection from its next use."""
         if self._connection:
+            self._stop_asking()
             self._index.close(self._connection)
             self._connection = None
+
+    def _stop_asking(self) -> None:
+        # A question that was not asked to its end would keep the connection at this state.
+        for cursor in self._asking:
+            cursor.close()
+        self._asking = []
 
     def __del__(self) -> None:
         self.end()
@@ -245,7 +257,7 @@ class Index:
             return False
         self._idle = []
         try:
-            for end in ("-wal", "-shm", ""):
+            for end in (*BESIDE, ""):
                 if os.path.lexists(self.path + end):
                     os.unlink(self.path + end)
         except OSError:
@@ -260,11 +272,23 @@ class Index:
             self._idle, self._owner = [], owner
         with suppress(IndexError):  # asked and taken at once: threads may share a store
             return self._idle.pop()
+        self._make_file()
         connection = connect(self.path, PATIENCE, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA synchronous = OFF")  # after a power cut, all is made anew
         connection.execute("PRAGMA journal_mode = WAL")  # readers and writers do not wait for each other
         self._owner = (owner[0], _inode(self.path))
         return connection
+
+    def _make_file(self) -> None:
+        """An empty file for an index, unless there is one.
+
+        Where one was removed alone, what lies beside it would be read as this one's, while a process has that open.
+        """
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+            for end in BESIDE:
+                with suppress(FileNotFoundError):
+                    os.unlink(self.path + end)
 
     def close(self, connection: Connection) -> None:
         """Give a connection back."""
