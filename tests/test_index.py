@@ -288,6 +288,7 @@ def is_unranked(connection):
     return connection.execute("SELECT unranked FROM about").fetchone()[0]
 
 
+@pytest.mark.slow
 def test_ranks_before_a_ring_that_a_merge_brought_are_those_of_the_files(tmp_path):
     wall = large_wall(tmp_path)
     board = wall.board(0)

@@ -360,7 +360,7 @@ def took_turns(path, turn, soon, monkeypatch):
 
 def test_who_comes_back_at_once_keeps_its_turn_for_a_moment(folder, monkeypatch):
     path = str(folder / "lock")
-    assert took_turns(path, 60.0, 2.0, monkeypatch)
+    assert took_turns(path, 60.0, 0.5, monkeypatch)
     with lock(path, deadline=0):
         pass
     assert until(lambda: not is_locked(f"{path}.next"))
@@ -391,7 +391,7 @@ def test_a_forked_child_does_not_keep_the_turn_of_a_parent_that_is_gone(folder):
     )
     parent = subprocess.Popen([sys.executable, "-c", script, path], stdin=subprocess.PIPE)
     assert parent.wait(60) == 0  # the child reads on
-    assert not is_locked(f"{path}.next")
+    assert until(lambda: not is_locked(f"{path}.next"))
     parent.stdin.close()
 
 
