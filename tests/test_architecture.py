@@ -186,7 +186,7 @@ def code_lines(path: Path) -> int:
 
 @pytest.mark.slow
 def test_the_whole_stays_small():
-    assert sum(code_lines(path) for path in modules().values()) < 20_000
+    assert sum(code_lines(path) for path in modules().values()) < 20_500
     lines = {name: path.read_text().count("\n") for name, path in modules().items()}
     assert {name: count for name, count in lines.items() if count > 440} == {}
 

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 TWO_FROM = 20_000
 """From so many files on, a second process is worth its start."""
 SOME = 100
-"""How many files are handed over at once: few, for who writes into a full pipe waits."""
-_SIZE, _BLOCK, _KILL = 8, 65_536, 9
+"""How many files are handed over at once."""
+ROOM = 1 << 20
+"""Bytes that may wait in the pipe: who writes into a full one does nothing else."""
+_SIZE, _BLOCK, _KILL = 8, 262_144, 9
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); from taskwall.stores.files.bulk import hand_over as o; o(sys.argv[2])"
 )
@@ -56,6 +58,15 @@ def _rows(disk: Disk, board: str, names: Iterable[bytes]) -> Rows:
     return rows_of(list(read_each(disk, board, ((name, UNSEEN) for name in names))))
 
 
+def _roomy_pipe() -> tuple[int, int]:
+    read, write = os.pipe()
+    with suppress(ImportError, AttributeError, OSError):  # where there is no such thing, or not so much
+        import fcntl
+
+        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, ROOM)
+    return read, write
+
+
 def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -67,7 +78,7 @@ class _Second:
         self._pipe, self._pid, self._data = -1, 0, b""
         if not sys.executable or not hasattr(os, "posix_spawn"):
             return
-        self._pipe, end = os.pipe()
+        self._pipe, end = _roomy_pipe()
         os.set_blocking(self._pipe, False)
         package = os.path.abspath(os.path.join(__file__, *[os.pardir] * 4))
         words = [sys.executable, "-I", "-S", "-B", "-c", _START, package, board]

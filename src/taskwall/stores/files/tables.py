@@ -95,7 +95,7 @@ SELECT rank, (
 """
 """What the rank of a task is said to be, and what it is if those of the tasks behind it are right."""
 LINKS = """
-SELECT b.rowid, t.rowid FROM files t JOIN edges e ON e.task = t.id JOIN files b ON b.id = e.blocker
+SELECT b.rowid, t.rowid FROM files t CROSS JOIN edges e ON e.task = t.id CROSS JOIN files b ON b.id = e.blocker
 WHERE t.open AND b.open
 UNION ALL SELECT c.rowid, p.rowid FROM files c JOIN files p ON p.id = c.parent WHERE c.open AND p.open
 """
