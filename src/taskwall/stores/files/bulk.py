@@ -1,4 +1,4 @@
-"""All files of a folder as rows of its index; those of a very large one are read by two processes.
+"""The tables of an index from all files of a folder; those of a very large one are read by two processes.
 
 The second reads them from the last to the first and hands their rows over, while we read from the first on, until we
 meet. Nothing depends on it: what it has not handed over, because it was killed or could not even start, we read.
@@ -6,20 +6,22 @@ meet. Nothing depends on it: what it has not handed over, because it was killed 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from bisect import bisect_left
 
-from ...core.light import suppress
+from ...core.light import contextmanager, suppress
 from .disk import DISK, Disk
 from .folder import SUFFIX, UNSEEN, read_each
-from .tables import rows_of
+from .tables import TABLES, fill, rows_of, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from sqlite3 import Connection
 
-    from .tables import Rows
+    from .tables import Beside, Rows
 
 TWO_FROM = 20_000
 """From so many files on, a second process is worth its start."""
@@ -31,6 +33,28 @@ _SIZE, _BLOCK, _KILL = 8, 262_144, 9
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); from taskwall.stores.files.bulk import hand_over as o; o(sys.argv[2])"
 )
+
+
+def make(connection: Connection, disk: Disk, board: str, beside: Beside, about: tuple[int, str]) -> None:
+    """Tables of all files of a folder, in place of what there was. about: the version of the index, and the boot."""
+    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        connection.execute(f'DROP TABLE "{name}"')
+    run(connection, TABLES)
+    connection.execute("INSERT INTO about VALUES (?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0)", about)
+    with _uncollected():
+        fill(connection, every_row(disk, board), beside)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Nothing that is made for an index refers to itself: to look for that takes a twentieth of the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def every_row(disk: Disk, board: str) -> Iterator[Rows]:
@@ -121,10 +145,9 @@ class _Second:
 
 def hand_over(board: str) -> None:
     """What the second process does: write the rows of all files to its output, those of the last files first."""
-    import gc
     import marshal
 
-    gc.disable()  # nothing that is made here refers to itself
+    gc.disable()
     names = DISK.named(board, SUFFIX)
     for end in range(len(names), 0, -SOME):
         some = names[max(0, end - SOME) : end]

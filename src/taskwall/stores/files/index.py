@@ -13,11 +13,10 @@ vouches for it:
 
 from __future__ import annotations
 
-import gc
 import os
 import time
 
-from ...core.light import cached_property, contextmanager, suppress
+from ...core.light import cached_property, suppress
 from ..base import Outdated
 from .folder import RACY_NS, SUFFIX, read_each
 from .ledger import boot_id
@@ -341,12 +340,9 @@ class Index:
         """Compare every file with what is known of it and take in what differs. False: somebody else did meanwhile."""
         began, stamps, now = time.monotonic(), self.stamps, time.time_ns()
         if about is None:
-            from . import tables
-            from .bulk import every_row
+            from .bulk import make
 
-            _make(connection)
-            with _uncollected():
-                tables.fill(connection, every_row(self._disk, self._board), self._beside)
+            make(connection, self._disk, self._board, self._beside, (VERSION, boot_id()))
         elif (taken := self._catch_up(connection, about, stamps)) is not None:
             return taken
         from . import tables
@@ -401,28 +397,6 @@ class Index:
         found = list(read_each(self._disk, self._board, listed))
         there = {name for name, _ in found}
         return found, [name for name, _ in listed if name not in there]
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Nothing that is made for an index refers to itself: to look for that takes a twentieth of the time."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
-
-
-def _make(connection: Connection) -> None:
-    """Empty tables, in place of what there was."""
-    from . import tables
-
-    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-        connection.execute(f'DROP TABLE "{name}"')
-    tables.run(connection, tables.TABLES)
-    connection.execute("INSERT INTO about VALUES (?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0)", (VERSION, boot_id()))
 
 
 def _is_past(stamp: int, now: int) -> bool:
