@@ -140,6 +140,20 @@ import functools, sqlite3
 assert functools.partial(int, "7")() == 7
 assert sqlite3.connect(":memory:").execute("SELECT 1").fetchone() == (1,)
 """
+    assert in_a_bare_python(code) == (0, "")
+
+
+def test_sqlite_that_takes_more_from_functools_than_is_here_is_loaded_with_all_of_that():
+    code = """
+from taskwall.core import light
+del light.lru_cache
+from taskwall.stores.files import sqlite
+assert sqlite.connect(":memory:").execute("SELECT 1").fetchone() == (1,)
+"""
+    assert in_a_bare_python(code) == (0, "")
+
+
+def in_a_bare_python(code):
     env = {**os.environ, "PYTHONPATH": str(Path(light.__file__).parents[2])}
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=env)
-    assert (done.returncode, done.stderr) == (0, "")
+    return done.returncode, done.stderr

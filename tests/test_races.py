@@ -338,14 +338,14 @@ def test_where_no_thread_can_wait_the_lock_is_tried_for(folder, held, monkeypatc
 
 def test_a_process_that_comes_back_at_once_does_not_keep_the_others_out(folder, processes):
     board_of(folder).create([Draft(subject="s", id="shared")])
-    greedy, other = processes(note_all, folder, 2, 40)
+    greedy, other = processes(note_all, folder, 2, 120)
     greedy.go()
     assert greedy.line()
     other.go()
     greedy.rest(), other.rest()
     authors = [note["by"] for note in stored(folder)["shared"]["notes"]]
-    both = authors[authors.index("p1") : 80 - authors[::-1].index("p0")]
-    assert max(len(run) for run in "".join(a[1] for a in both).replace("01", "0 1").replace("10", "1 0").split()) < 30
+    both = authors[authors.index("p1") : 240 - authors[::-1].index("p0")]
+    assert max(len(run) for run in "".join(a[1] for a in both).replace("01", "0 1").replace("10", "1 0").split()) < 90
 
 
 def took_turns(path, turn, soon, monkeypatch):

@@ -19,12 +19,15 @@ else:
     # A program of several threads has loaded it with `threading`: no other thread meets this by chance.
     alone = sys.modules.setdefault("functools", light) is light
     try:
+        try:
+            from _sqlite3 import Error, connect
+        finally:
+            if alone:
+                del sys.modules["functools"]
+    except AttributeError:  # one that takes more from there
         from _sqlite3 import Error, connect
     except ImportError:  # a Python built without it
         connect, Error = None, OSError
-    finally:
-        if alone:
-            del sys.modules["functools"]
 
 
 def storable(value: Any) -> Any:
