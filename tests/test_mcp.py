@@ -190,7 +190,19 @@ def test_it_starts_light(board):
     loaded = set(done.stderr.rpartition("LOADED ")[2].split())
     from test_architecture import HEAVY
 
-    needed = {"argparse", "enum", "gettext", "json", "locale", "re", "shutil"}  # by argparse and by JSON-RPC
+    needed = {
+        "argparse",
+        "collections",
+        "contextlib",
+        "enum",
+        "functools",
+        "gettext",
+        "json",
+        "locale",
+        "operator",
+        "re",
+    }
+    needed |= {"shutil", "types"}  # by argparse and by JSON-RPC
     assert not loaded & HEAVY - needed and "taskwall.agent" not in loaded and "threading" in loaded
 
     def seconds(*words):

@@ -352,6 +352,7 @@ class Index:
         ended = time.monotonic()
         About(*stamps, settled, ended, ended - began, 0, 0, 0, 0, 0).write(connection)
         connection.execute("COMMIT")
+        self._fold(connection)
         return True
 
     def _catch_up(self, connection: Connection, about: About, stamps: tuple[int, int]) -> bool | None:
