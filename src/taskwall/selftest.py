@@ -148,8 +148,11 @@ def _end(number: int, _: object) -> NoReturn:
 def _beside(work: Work) -> Iterator[int]:
     """A process that works while the block runs and no longer; yields where its result is read from."""
     source, sink = os.pipe()
+    # Whoever ends us in between would leave it alone: nobody could tell it to end.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     pid = os.fork()
     if pid == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         try:
             said = {"found": work()}
         except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs into the table
@@ -158,8 +161,9 @@ def _beside(work: Work) -> Iterator[int]:
             os.write(sink, json.dumps(said).encode())
         finally:
             os._exit(0)
-    os.close(sink)
     try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(sink)
         yield source
     finally:
         os.close(source)
