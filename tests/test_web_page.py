@@ -147,7 +147,7 @@ def test_the_menu_offers_what_is_legal_and_nothing_else(opened):
     expect(page.locator(".menu button")).to_have_text(
         [re.compile(words) for words in ("Ask", "wait for", "Hold", "note", "Edit", "Cancel", "Close")]
     )
-    page.keyboard.press("Escape")
+    page.locator(".menu button").first.press("Escape")
     expect(page.locator("dialog")).not_to_be_visible()
 
 
