@@ -336,6 +336,7 @@ def test_where_no_thread_can_wait_the_lock_is_tried_for(folder, held, monkeypatc
         pass
 
 
+@pytest.mark.slow
 def test_a_process_that_comes_back_at_once_does_not_keep_the_others_out(folder, processes):
     board_of(folder).create([Draft(subject="s", id="shared")])
     greedy, other = processes(note_all, folder, 2, 120)
