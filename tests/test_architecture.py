@@ -186,9 +186,9 @@ def code_lines(path: Path) -> int:
 
 @pytest.mark.slow
 def test_the_whole_stays_small():
-    assert sum(code_lines(path) for path in modules().values()) < 20_500
+    assert sum(code_lines(path) for path in modules().values()) < 20_250
     lines = {name: path.read_text().count("\n") for name, path in modules().items()}
-    assert {name: count for name, count in lines.items() if count > 440} == {}
+    assert {name: count for name, count in lines.items() if count > 400} == {}
 
 
 def test_no_function_is_long():

@@ -7,7 +7,7 @@ import sys
 import pytest
 from test_cli import CLEAN
 
-from taskwall.stores.files.index import LONG_LOG
+from taskwall.stores.files.sqlite import LONG_LOG
 from taskwall.stores.files.store import INDEX_FROM
 
 TASKWALL = [sys.executable, "-m", "taskwall"]

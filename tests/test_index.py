@@ -25,6 +25,7 @@ from taskwall.core.refusals import NothingActionable
 from taskwall.core.rules import Draft, Edit
 from taskwall.stores.base import Outdated
 from taskwall.stores.files import index as index_module
+from taskwall.stores.files import sqlite as sqlite_module
 from taskwall.stores.files import tables
 from taskwall.stores.files.disk import Disk
 from taskwall.stores.files.store import FileStore
@@ -474,8 +475,8 @@ def test_an_index_that_was_removed_alone_while_others_have_it_open_is_made_anew_
     wall = large_wall(tmp_path)
     index_of(wall).unlink()
     script = (
-        "import sys; from taskwall.stores.files.store import FileStore; from taskwall.stores.files.index import Index\n"
-        "Index.discard = lambda *error: print(error)\n"
+        "import sys; from taskwall.stores.files import sqlite; from taskwall.stores.files.store import FileStore\n"
+        "sqlite.Connections.discard = lambda *error: print(error)\n"
         "print(FileStore(sys.argv[1], index_from=0).read().counts())\n"
     )
     told = subprocess.run([sys.executable, "-c", script, str(wall.path)], capture_output=True, text=True, check=True)
@@ -598,7 +599,7 @@ def test_a_change_in_the_same_tick_as_ours_shows(tmp_path):
 
 @pytest.mark.slow
 def test_an_index_that_is_in_use_for_too_long_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(index_module, "PATIENCE", 0.1)
+    monkeypatch.setattr(sqlite_module, "PATIENCE", 0.1)
     wall = large_wall(tmp_path)
     wall.stores[0] = wall.store(0)
     before = index_of(wall).stat().st_ino

@@ -9,7 +9,7 @@ from taskwall import envelope, render, verbs  # noqa: F401 - registers the verbs
 from taskwall.core import rules
 from taskwall.core.errors import Invalid, Refused, UnknownTask
 from taskwall.core.model import Settings
-from taskwall.core.refusals import AlreadyResolved, Cycle, NotOwner, ProductsMissing, Superseded
+from taskwall.core.refusals import AlreadyResolved, Cycle, NotOwner, OpenDependents, ProductsMissing, Superseded
 from taskwall.faces.cli.plan import read_plan
 from taskwall.registry import bind, call, VERBS
 
@@ -136,6 +136,13 @@ def test_long_chains_are_cut_and_say_so(board):
         assert envelope.envelope(answer)["data"]["more"] == 200
         assert render.text(answer).count("… 200 more") == 1
     assert [step.depth for step in board.graph().steps] == list(range(100))
+
+
+def test_a_refusal_names_few_of_many_tasks_in_the_way(board):
+    board.create([rules.Draft("first", id="first"), *(rules.Draft(f"s{n}", blocked_by=("first",)) for n in range(300))])
+    with pytest.raises(OpenDependents, match="task_[^,]*, … 280 more$") as refusal:
+        board.cancel("first")
+    assert len(refusal.value.by) == 300
 
 
 def test_a_long_plan_is_told_in_few_lines(board):

@@ -191,18 +191,9 @@ def test_it_starts_light(board):
     from test_architecture import HEAVY
 
     needed = {
-        "argparse",
-        "collections",
-        "contextlib",
-        "enum",
-        "functools",
-        "gettext",
-        "json",
-        "locale",
-        "operator",
-        "re",
-    }
-    needed |= {"shutil", "types"}  # by argparse and by JSON-RPC
+        "argparse", "collections", "contextlib", "enum", "functools", "gettext", "json", "locale", "operator", "re",
+        "shutil", "types",
+    }  # fmt: skip # by argparse and by JSON-RPC
     assert not loaded & HEAVY - needed and "taskwall.agent" not in loaded and "threading" in loaded
 
     def seconds(*words):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from itertools import islice
 
-from .core.light import first
 from .core.model import CLOSED
 from .core.state import Waiting, actionable, waits_for, who_must_act, would_unblock
 from .core.view import age, locate
@@ -70,7 +70,7 @@ class Onlooker:
             count = len(wanted)
         else:
             # What is not asked for is not even looked at, however much there is of it.
-            wanted = first(most, view.by_age(last, closed=everything))
+            wanted = list(islice(view.by_age(last, closed=everything), most))
             count = view.counts(last)[everything]
             finished = total - unfinished if hidden else 0
         page = wanted[:most]
@@ -99,10 +99,10 @@ class Onlooker:
         """What this actor may start now, best first."""
         most = max(1, min(limit, PAGE))
         view = self.store.read()
-        found = first(most + MOST_COUNTED, actionable(view, self.actor))
+        found = list(islice(actionable(view, self.actor), most + MOST_COUNTED))
         if not found:
             view = self.store.read(anew=True)
-            found = first(most + MOST_COUNTED, actionable(view, self.actor))
+            found = list(islice(actionable(view, self.actor), most + MOST_COUNTED))
         page = found[:most]
         unfinished, total = view.counts()
         return Offer(

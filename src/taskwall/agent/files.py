@@ -51,11 +51,9 @@ def file_tools(workspace: Workspace) -> list[Tool]:
     def edit_file(path: str, old: str, new: str) -> str:
         found = workspace.find(path, to_write=True)
         text = _text(found, path)
-        if (times := text.count(old) if old else 0) != 1:
-            told = f"old occurs {times} times in {path}" if old else "old is empty"
-            raise Invalid(f"{told}, must be once", next="read_file, then give more of the text around it")
+        line = _line_of(old, text, path)
         _write(found, text.replace(old, new))
-        return f"Edited {path} at line {text[: text.index(old)].count(chr(10)) + 1}"
+        return f"Edited {path} at line {line}"
 
     where = "path inside the workspace"
     return [
@@ -80,6 +78,14 @@ def file_tools(workspace: Workspace) -> list[Tool]:
             needed("new", "text in its place"),
         ),
     ]
+
+
+def _line_of(old: str, text: str, path: str) -> int:
+    """The line in which the one place begins where this stands. Raises Invalid when it does not stand there once."""
+    if (times := text.count(old) if old else 0) != 1:
+        told = f"old occurs {times} times in {path}" if old else "old is empty"
+        raise Invalid(f"{told}, must be once", next="read_file, then give more of the text around it")
+    return text[: text.index(old)].count("\n") + 1
 
 
 def read(found: str, path: str, offset: int, limit: int) -> str:

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from contextlib import contextmanager, suppress
     from functools import cache, cached_property, lru_cache
     from types import SimpleNamespace
-    from typing import TypeVar
-
-    Item = TypeVar("Item")
 else:
     try:
         from _functools import _lru_cache_wrapper
@@ -91,9 +87,4 @@ else:
             raise RuntimeError("there is a second `yield`")
 
 
-def first(most: int, items: Iterable[Item]) -> list[Item]:
-    """The first so many of these; no more are asked for."""
-    return [item for _, item in zip(range(most), items, strict=False)]
-
-
-__all__ = ["SimpleNamespace", "cache", "cached_property", "contextmanager", "first", "lru_cache", "suppress"]
+__all__ = ["SimpleNamespace", "cache", "cached_property", "contextmanager", "lru_cache", "suppress"]

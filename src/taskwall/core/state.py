@@ -263,13 +263,13 @@ class Waiting(Record):
     def lines(self) -> list[str]:
         """Who must act, a line each, at most MAX_LINES of them."""
         persons = dict.fromkeys(who for who, _ in self.decisions)
-        lines = [f"waiting on {p}: {some([task for who, task in self.decisions if who == p], ', ')}" for p in persons]
+        lines = [f"waiting on {p}: {named([task for who, task in self.decisions if who == p], ', ')}" for p in persons]
         lines += [f"held until a person resumes it: {task} ({reason})" for task, reason in self.holds]
         lines += [f"in progress by {who}: {task}" for who, task in self.holders]
         lines += [f"reserved for {who}: {task}" for who, task in self.reserved]
         lines += [f"missing: {task} waits for {gone}, which does not exist" for gone, task in self.missing]
         lines += [f"cancelled: {task} waits for {gone}, which is cancelled" for gone, task in self.cancelled]
-        lines += [f"cycle: {some(path, ' → ')}" for path in self.cycles]
+        lines += [f"cycle: {named(path, ' → ')}" for path in self.cycles]
         lines += [f"unreadable: {task}: {flaw}" for task, flaw in self.broken]
         lines += [f"in another program's hands: {task} ({form!r} format; import it)" for task, form in self.foreign]
         return lines[:MAX_LINES] + ([f"… {len(lines) - MAX_LINES} more"] if len(lines) > MAX_LINES else [])
@@ -279,7 +279,7 @@ MAX_LINES = 20
 """How many ends of chains an answer names."""
 
 
-def some(ids: Sequence[str], between: str) -> str:
+def named(ids: Sequence[str], between: str) -> str:
     """The first MAX_LINES of these in a line, and how many more there are."""
     more = f"{between}… {len(ids) - MAX_LINES} more" if len(ids) > MAX_LINES else ""
     return between.join(ids[:MAX_LINES]) + more

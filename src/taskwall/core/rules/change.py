@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import errors, refusals
 from ..model import IN_PROGRESS, PENDING, READ_ONLY_DIALECTS, checked_text
 from ..record import Record
-from ..state import attempts, is_lapsed, open_waits, reservation, some, unblocked
+from ..state import attempts, is_lapsed, named, open_waits, reservation, unblocked
 from ..view import Overlay
 
 TYPE_CHECKING = False
@@ -203,7 +203,7 @@ def freed(view: View, task: Task) -> dict[str, Any]:
 def require_acyclic(cycle: Sequence[str] | None) -> None:
     if cycle:
         raise refusals.Cycle(
-            f"this would close a cycle: {some(cycle, ' → ')} (each waits for the next)",
+            f"this would close a cycle: {named(cycle, ' → ')} (each waits for the next)",
             task=cycle[0],
             by=tuple(cycle),
             next="leave out one of these edges",

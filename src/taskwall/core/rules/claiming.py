@@ -62,12 +62,7 @@ def claim(
         if actor.named and is_mine(view, task, actor, epoch) and not (anew and lapsed):
             return _renewed(view, task, ttl)
         if not lapsed and not steal:
-            raise refusals.AlreadyClaimed(
-                f"{task.id} is already claimed by {holder(view, task)}",
-                task=task.id,
-                by=(task.owner or "",),
-                next="`taskwall claim` without an id (claim_task) takes the best free one",
-            )
+            raise _taken(view, task)
     _require_startable(view, actor, task)
     claimed = written(
         task,
@@ -83,6 +78,15 @@ def claim(
     log = event(actor, now, "claim", claimed, taken_from=task.owner if why else None, reason=reason)
     granted = _granted(view, actor, task, now, ttl)
     return Change(claimed, put=(claimed,), claims=(granted,), events=(log,), notices=notices)
+
+
+def _taken(view: View, task: Task) -> errors.Refused:
+    return refusals.AlreadyClaimed(
+        f"{task.id} is already claimed by {holder(view, task)}",
+        task=task.id,
+        by=(task.owner or "",),
+        next="`taskwall claim` without an id (claim_task) takes the best free one",
+    )
 
 
 def nothing_to_claim(view: View, actor: Actor) -> errors.Refused:

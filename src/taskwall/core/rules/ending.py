@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import errors, refusals
 from ..model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING
-from ..state import find_cycle_over, is_lapsed, unblocked, waits_for
+from ..state import find_cycle_over, is_lapsed, named, unblocked, waits_for
 from ..view import Overlay
 from .change import (
     Change,
@@ -47,13 +47,8 @@ def cancel(
         raise errors.Invalid("--cascade and --drop-edges exclude each other", task=task.id, next="choose one")
     require_open(task)
     dependents = _open_dependents(view, [task])
-    if dependents and not (cascade or drop_edges):
-        raise refusals.OpenDependents(
-            f"open tasks wait for {task.id}: {', '.join(t.id for t in dependents)}",
-            task=task.id,
-            by=tuple(t.id for t in dependents),
-            next="choose: --cascade cancels them too, --drop-edges lets them go on without it",
-        )
+    if not (cascade or drop_edges):
+        _require_none(task, dependents)
     doomed = [task, *(_open_dependents(view, [task], transitive=True) if cascade else [])]
     for each in doomed:
         _require_cancellable(view, actor, each)
@@ -73,6 +68,16 @@ def cancel(
         unblocked=unblocked(view, Overlay(view, put), [t.id for t in put]),
         also=put[1 : len(doomed)],
     )
+
+
+def _require_none(task: Task, dependents: Sequence[Task]) -> None:
+    if ids := [dependent.id for dependent in dependents]:
+        raise refusals.OpenDependents(
+            f"open tasks wait for {task.id}: {named(ids, ', ')}",
+            task=task.id,
+            by=tuple(ids),
+            next="choose: --cascade cancels them too, --drop-edges lets them go on without it",
+        )
 
 
 def _open_dependents(view: View, tasks: Sequence[Task], transitive: bool = False) -> list[Task]:

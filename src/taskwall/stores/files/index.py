@@ -20,7 +20,7 @@ from ...core.light import cached_property, suppress
 from ..base import Outdated
 from .folder import RACY_NS, SUFFIX, read_each
 from .ledger import boot_id
-from .sqlite import Error, connect, storable
+from .sqlite import Connections, Error, connect, storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,12 +38,6 @@ LOOK_AT_ALL = 1000
 """Up to so many files, each is compared with its signature at every read: some milliseconds."""
 LATE, SPARING = 15.0, 30
 """Everything is looked at again after so many seconds, or so many times as long as that took."""
-LONG_LOG = 512 * 1024
-"""Bytes that are read in a third of a millisecond, and come together in half a dozen writes."""
-BESIDE = ("-wal", "-shm")
-"""How the log of an index is called, and what leads through that."""
-PATIENCE = 10.0
-"""Seconds to wait for a process that makes the index."""
 TICKS_NS = 50_000_000
 """Longer than what lies between two time stamps that the kernel gives one after the other."""
 ENTRY = "SELECT entry FROM files WHERE open AND id = ?"
@@ -84,6 +78,22 @@ class About:
         )
 
 
+class Written:
+    """What was written under the board's lock: files, the names of those that are gone, and how some tasks stand now.
+
+    before: the stamps until then.
+    """
+
+    def __init__(
+        self,
+        before: tuple[int, int],
+        found: Collection[Found] = (),
+        gone: Sequence[str] = (),
+        known: Mapping[str, Standing] | None = None,
+    ) -> None:
+        self.before, self.found, self.gone, self.known = before, found, gone, known or {}
+
+
 class Reading:
     """One state of the index, for as long as this lives. looked: every file was just now compared with it."""
 
@@ -111,7 +121,7 @@ class Reading:
         return found
 
     def _damaged(self, error: Exception) -> Outdated:
-        self._index.discard(error)
+        self._index.connections.discard(error)
         return Outdated(f"the index of the board was damaged ({error}) and is made anew")
 
     def entry(self, task_id: str) -> str | None:
@@ -119,25 +129,18 @@ class Reading:
         row = self.row(ENTRY, task_id)
         return row[0] if row else ""
 
-    def carry(
-        self, found: Collection[Found], gone: Sequence[str], known: Mapping[str, Standing], before: tuple[int, int]
-    ) -> None:
-        """Take what we have just written under the board's lock into the index: files, the names of those that are
-        gone, and how some tasks stand now. Ends this state.
-
-        before: the stamps until then. Leaves the index as it is, and so in doubt, when anybody else may have changed
-        something.
-        """
-        if self._connection and (found or gone or known):
+    def carry(self, written: Written) -> None:
+        """Take what we have just written under the board's lock into the index. Ends this state."""
+        if self._connection and (written.found or written.gone or written.known):
             self._stop_asking()
-            self._index.carry(self._connection, found, gone, known, before)
+            self._index.carry(self._connection, written)
             self.end()
 
     def end(self) -> None:
         """Answer no more: a state that is kept keeps SQLite from tidying up, and the connection from its next use."""
         if self._connection:
             self._stop_asking()
-            self._index.close(self._connection)
+            self._index.connections.close(self._connection)
             self._connection = None
 
     def _stop_asking(self) -> None:
@@ -157,8 +160,7 @@ class Index:
         self.path = os.path.join(board, ".local", "index")
         self._disk, self._board, self._ledger = disk, board, ledger
         self._claims = os.path.join(board, ".local", "claims")
-        self._idle: list[Connection] = []
-        self._owner = (0, 0)  # the process and the inode that idle connections belong to
+        self.connections = Connections(self.path)
 
     @cached_property
     def _beside(self) -> Beside:
@@ -190,12 +192,12 @@ class Index:
             except (Busy, OSError):
                 return None
             except Error as error:
-                if not again or not self.discard(error):
+                if not again or not self.connections.discard(error):
                     return None
         return None
 
     def _read(self, doubt: Callable[[About], bool]) -> Reading:
-        connection, looked = self._open(), False
+        connection, looked = self.connections.open(), False
         try:
             connection.execute("BEGIN")
             about = About.of(connection)  # the state is that of the first look at it
@@ -208,36 +210,32 @@ class Index:
                 connection.execute("BEGIN")
                 connection.execute("SELECT 1 FROM about").fetchone()
         except BaseException:
-            self.close(connection)
+            self.connections.close(connection)
             raise
         return Reading(self, connection, looked=looked)
 
-    def carry(self, connection: Connection, *written: Any) -> None:
-        """See `Reading.carry`. connection: a state of the index from before we wrote."""
+    def carry(self, connection: Connection, written: Written) -> None:
+        """See `Reading.carry`. connection: a state of the index from before we wrote.
+
+        Leaves the index as it is, and so in doubt, when anybody else may have changed something.
+        """
         with suppress(Error, OSError):
             try:
-                self._carry(connection, *written)
+                self._carry(connection, written)
             except Error:  # somebody looked at the folder meanwhile
                 connection.execute("ROLLBACK")
                 connection.execute("BEGIN IMMEDIATE")
-                self._carry(connection, *written)
-            self._fold(connection)
+                self._carry(connection, written)
+            self.connections.fold(connection)
 
-    def _carry(
-        self,
-        connection: Connection,
-        found: Collection[Found],
-        gone: Sequence[str],
-        known: Mapping[str, Standing],
-        before: tuple[int, int],
-    ) -> None:
+    def _carry(self, connection: Connection, written: Written) -> None:
         about = About.of(connection)
-        if about and about.settled and about.stamps == before:
+        if about and about.settled and about.stamps == written.before:
             from . import tables
 
             # Not settled, they are read again before anybody goes by them alone: we need not look at what lies there.
-            pairs = [(os.fsencode(each.name), each) for each in found]
-            tables.take_in(connection, pairs, [*map(os.fsencode, gone)], self._beside, known)
+            pairs = [(os.fsencode(each.name), each) for each in written.found]
+            tables.take_in(connection, pairs, [*map(os.fsencode, written.gone)], self._beside, written.known)
             self._carry_stamps(connection, about)
             connection.execute("COMMIT")
 
@@ -249,64 +247,6 @@ class Index:
         )
         about.stamps, about.settled = (tasks or 0, ledger or 0), bool(tasks and ledger)
         about.write(connection)
-
-    def discard(self, error: Exception) -> bool:
-        """Remove an index that is damaged. False when that is not possible, or it is only in use for too long."""
-        if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return False
-        self._idle = []
-        try:
-            for end in (*BESIDE, ""):
-                if os.path.lexists(self.path + end):
-                    os.unlink(self.path + end)
-        except OSError:
-            return False
-        return True
-
-    # Connections: one for each view at a time, kept for the next
-
-    def _open(self) -> Connection:
-        owner = (os.getpid(), _inode(self.path))
-        if owner != self._owner:  # a child must not touch those of its parent; a file that was replaced is another one
-            self._idle, self._owner = [], owner
-        with suppress(IndexError):  # asked and taken at once: threads may share a store
-            return self._idle.pop()
-        self._make_file()
-        connection = connect(self.path, PATIENCE, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA synchronous = OFF")  # after a power cut, all is made anew
-        connection.execute("PRAGMA journal_mode = WAL")  # readers and writers do not wait for each other
-        self._owner = (owner[0], _inode(self.path))
-        return connection
-
-    def _make_file(self) -> None:
-        """An empty file for an index, unless there is one.
-
-        Where one was removed alone, what lies beside it would be read as this one's, while a process has that open.
-        """
-        with suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
-            for end in BESIDE:
-                with suppress(FileNotFoundError):
-                    os.unlink(self.path + end)
-
-    def close(self, connection: Connection) -> None:
-        """Give a connection back."""
-        with suppress(Error):
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            if self._owner == (os.getpid(), _inode(self.path)):
-                self._idle.append(connection)
-
-    def _fold(self, connection: Connection) -> None:
-        """Take a long log into the index, unless somebody reads just now.
-
-        Commands end without closing it, which would take longer than to answer, and who opens it next reads the log.
-        """
-        log = self._disk.seen(self.path + "-wal")
-        if log and log[2] > LONG_LOG:
-            connection.execute("PRAGMA busy_timeout = 0")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
 
     # Looking
 
@@ -352,7 +292,7 @@ class Index:
         ended = time.monotonic()
         About(*stamps, settled, ended, ended - began, 0, 0, 0, 0, 0).write(connection)
         connection.execute("COMMIT")
-        self._fold(connection)
+        self.connections.fold(connection)
         return True
 
     def _catch_up(self, connection: Connection, about: About, stamps: tuple[int, int]) -> bool | None:
@@ -414,10 +354,3 @@ def _rank(connection: Connection) -> None:
         connection.execute("BEGIN IMMEDIATE")
         tables.count_ranks(connection)
         connection.execute("COMMIT")
-
-
-def _inode(path: str) -> int:
-    try:
-        return os.stat(path).st_ino
-    except OSError:
-        return 0

@@ -13,15 +13,13 @@ from .view import FileView
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator
     from typing import Any
 
     from ...core.model import Settings
     from .disk import Disk
-    from .folder import Found
-    from .index import Reading
+    from .index import Reading, Written
     from .ledger import Ledger
-    from .tables import Standing
 
 ODD = """
 SELECT EXISTS (SELECT 1 FROM twins) OR EXISTS (SELECT 1 FROM files INDEXED BY flawed WHERE flaw IS NOT NULL),
@@ -57,11 +55,9 @@ class IndexView(FileView):
         self._children: dict[str, list[Task]] = {}
         self._dependents: dict[str, list[Task]] = {}
 
-    def carry(
-        self, found: Collection[Found], gone: Sequence[str], known: Mapping[str, Standing], before: tuple[int, int]
-    ) -> None:
+    def carry(self, written: Written) -> None:
         """Tell the index what was written; see `Reading.carry`."""
-        self._reading.carry(found, gone, known, before)
+        self._reading.carry(written)
 
     def end(self) -> None:
         """Answer no more questions but those that were asked before."""
@@ -215,8 +211,8 @@ class IndexView(FileView):
 
     def rank(self, task_id: str) -> int:
         """The length of the longest chain of open tasks that wait behind this one."""
-        found = next(iter(self._reading.rows("SELECT rank FROM files WHERE open AND id = ?", task_id)), (0,))
-        return int(found[0])
+        found = self._reading.row("SELECT rank FROM files WHERE open AND id = ?", task_id)
+        return int(found[0]) if found else 0
 
     def blockers(self, task: Task) -> tuple[str, ...]:
         """The ids it waits for, known or not, without its children."""

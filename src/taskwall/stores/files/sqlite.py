@@ -1,4 +1,4 @@
-"""What the index uses of SQLite, without what loading that brings along.
+"""What the index uses of SQLite, and its connections, without what loading that brings along.
 
 `sqlite3` is written in Python around `_sqlite3`, and takes longer to load for what is not used here. `_sqlite3` itself
 loads `functools`, and `collections` with it, a quarter of an interpreter start, to take `lru_cache` from it: the cache
@@ -7,13 +7,14 @@ of a connection's statements. Where nobody has loaded `functools` yet, it is sho
 
 from __future__ import annotations
 
+import os
 import sys
 
 from ...core import light
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sqlite3 import Error, connect
+    from sqlite3 import Connection, Error, connect
     from typing import Any
 else:
     # A program of several threads has loaded it with `threading`: no other thread meets this by chance.
@@ -30,9 +31,90 @@ else:
         connect, Error = None, OSError
 
 
+LOG = "-wal"
+BESIDE = (LOG, "-shm")
+"""How the log of a file is called, and what leads through that."""
+LONG_LOG = 512 * 1024
+"""Bytes that are read in a third of a millisecond, and come together in half a dozen writes."""
+PATIENCE = 10.0
+"""Seconds to wait for a process that makes the tables."""
+
+
 def storable(value: Any) -> Any:
     """A value as SQLite takes it: JSON may hold halves of characters."""
     return value if not isinstance(value, str) or value.isascii() else value.encode("utf-8", "replace").decode()
 
 
-__all__ = ["Error", "connect", "storable"]
+class Connections:
+    """Those of one process to one file: one for each that is in use at a time, kept for the next."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._idle: list[Connection] = []
+        self._owner = (0, 0)  # the process and the inode that idle ones belong to
+
+    def open(self) -> Connection:
+        """One to the file as it is now, which is made when there is none. Raises Error, OSError."""
+        owner = self._here()
+        if owner != self._owner:  # a child must not touch those of its parent; a file that was replaced is another one
+            self._idle, self._owner = [], owner
+        with light.suppress(IndexError):  # asked and taken at once: threads may share a store
+            return self._idle.pop()
+        self._make_file()
+        connection = connect(self._path, PATIENCE, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA synchronous = OFF")  # after a power cut, all is made anew
+        connection.execute("PRAGMA journal_mode = WAL")  # readers and writers do not wait for each other
+        self._owner = self._here()
+        return connection
+
+    def _make_file(self) -> None:
+        """An empty file, unless there is one.
+
+        Where one was removed alone, what lies beside it would be read as this one's, while a process has that open.
+        """
+        with light.suppress(FileExistsError):
+            os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+            for end in BESIDE:
+                with light.suppress(FileNotFoundError):
+                    os.unlink(self._path + end)
+
+    def close(self, connection: Connection) -> None:
+        """Give one back."""
+        with light.suppress(Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if self._owner == self._here():
+                self._idle.append(connection)
+
+    def fold(self, connection: Connection) -> None:
+        """Take a long log into the file, unless somebody reads just now.
+
+        Commands end without closing it, which would take longer than to answer, and who opens it next reads the log.
+        """
+        with light.suppress(Error, OSError):  # all is kept without that
+            if os.stat(self._path + LOG).st_size > LONG_LOG:
+                connection.execute("PRAGMA busy_timeout = 0")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+
+    def discard(self, error: Exception) -> bool:
+        """Remove a file that is damaged. False when that is not possible, or it is only in use for too long."""
+        if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return False
+        self._idle = []
+        try:
+            for end in (*BESIDE, ""):
+                if os.path.lexists(self._path + end):
+                    os.unlink(self._path + end)
+        except OSError:
+            return False
+        return True
+
+    def _here(self) -> tuple[int, int]:
+        try:
+            return os.getpid(), os.stat(self._path).st_ino
+        except OSError:
+            return os.getpid(), 0
+
+
+__all__ = ["Connections", "Error", "connect", "storable"]

@@ -13,7 +13,7 @@ from ...core.view import Overlay
 from ..base import Txn, Watch, require_here
 from .disk import DISK, Changed, Sure, Unsettled, Write, write_all
 from .folder import Folder, promised
-from .index import Index
+from .index import Index, Written
 from .indexed import IndexView
 from .journal import Journal
 from .ledger import Ledger
@@ -38,7 +38,7 @@ BATCH = 500
 """How many tasks are archived while others wait."""
 HOUR_NS = 3_600_000_000_000
 JUST_NOW = 0.5
-"""Seconds for which a writer need not look at the folder again: whoever chooses a task has just done so."""
+"""Seconds for which a writer need not look at the folder before it waits for the lock: it has just done so."""
 READ_RETRIES = 20
 """How often a reader starts again when changes of several files keep coming in between."""
 
@@ -168,7 +168,7 @@ class FileStore:
                 gone = [i for i, name in names.items() if archive.take(name, view.in_file(i)[1])]
                 if gone and self._durable:
                     archive.settle()
-                view.carry([], [names[i] for i in gone], {}, before)
+                view.carry(Written(before, gone=[names[i] for i in gone]))
                 write_all(self._disk, [Write(self._in_local("archived"), "\n")], self._local, durable=False)
             except OSError as error:
                 raise self._unwritable(error) from None
@@ -265,7 +265,7 @@ class FileStore:
         before = self._index.stamps
 
         def carry() -> None:
-            writing.view.carry(writing.found.values(), [], writing.standing, before)
+            writing.view.carry(Written(before, writing.found.values(), known=writing.standing))
 
         if len(writing.tasks) > 1 or (writing.tasks and leased):
             # Readers go by the index as soon as there is no journal to read through.

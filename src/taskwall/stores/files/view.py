@@ -10,14 +10,14 @@ from .folder import SUFFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping
 
     from ...core.model import Claim, Settings, Task
     from .archive import Archive
     from .disk import Disk
-    from .folder import Folder, Found
+    from .folder import Folder
+    from .index import Written
     from .ledger import Ledger
-    from .tables import Standing
 
 
 class FileView(View):
@@ -37,9 +37,7 @@ class FileView(View):
         """The path of a task's file, relative to the board, and the task as the file alone tells it."""
         raise NotImplementedError
 
-    def carry(
-        self, found: Collection[Found], gone: Sequence[str], known: Mapping[str, Standing], before: tuple[int, int]
-    ) -> None:
+    def carry(self, written: Written) -> None:
         """Tell the index what was written; see `Reading.carry`."""
 
     def end(self) -> None:
