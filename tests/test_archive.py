@@ -47,6 +47,28 @@ def test_an_archived_blocker_opens_the_gate_and_is_shown_by_its_id(board_for):
         add(board, "one")
 
 
+def test_an_archived_task_is_found_by_a_part_of_its_id_unless_a_task_of_the_board_is_meant(board_for, store):
+    board = board_for("a")
+    finished(board, "schema-1")
+    finished(board, "schema-2")
+    board.archive()
+    add(board, "schema-3")
+    assert board.get("schema-3").row.task.id == board.get("sche").row.task.id
+    assert (board.get("ma-1").row.task.id, board.reopen("ma-2").row.task.id) == ("schema-1", "schema-2")
+    assert list(store.read().archived_ids()) == ["schema-1"]
+    with pytest.raises(Refused, match="no task 'ma-7'"):
+        board.get("ma-7")
+
+
+def test_what_lies_in_the_archive_and_in_the_folder_is_no_archived_task(tmp_path, clock):
+    board = open_board(open_store("files", tmp_path, clock), "a", clock=clock)
+    finished(board, "one")
+    board.archive()
+    (copy,) = tmp_path.rglob("archive/*/one.json")
+    (tmp_path / ".tasks" / "one.json").write_text(copy.read_text())
+    assert list(board.store.read().archived_ids()) == []
+
+
 def test_only_what_was_finished_long_enough_ago_goes(board_for, clock):
     board = board_for("a")
     finished(board, "old")

@@ -336,6 +336,11 @@ def test_who_acts_and_in_which_session(given, env, default, actor):
     assert find_actor(given, env, default) == actor
 
 
+def test_an_empty_name_does_not_act_as_the_person():
+    with pytest.raises(Invalid, match="names nobody"):
+        find_actor("", {})
+
+
 @pytest.mark.parametrize("name", ["a\nb", "a\x1b[2J", " ", "x" * 300, "\udcff"])
 def test_a_name_that_could_not_be_shown_is_refused(name):
     with pytest.raises(Invalid):

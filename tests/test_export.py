@@ -129,6 +129,17 @@ def test_a_board_of_files_comes_back_byte_for_byte(project, board, tmp_path):
     assert other.texts == project.texts
 
 
+@pytest.mark.parametrize("format", [*EXPORTERS, "html"])
+def test_archived_tasks_are_exported_too(board, format):
+    board.create([Draft("first", id="first-1"), Draft("second", id="second-2", blocked_by=("first-1",))])
+    board.claim("first-1")
+    board.complete("first-1")
+    before = export_board(board, format=format)
+    assert board.archive().ids
+    after = export_board(board, format=format)
+    assert after.tasks == before.tasks and after.text.count("first-1") == before.text.count("first-1")
+
+
 def test_a_task_that_differs_on_the_board_is_left_as_it_is(project, board, tmp_path):
     export_board(board, path=str(tmp_path / "board.jsonl"))
     board.update("wall", Edit(subject="wall, changed"))

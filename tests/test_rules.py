@@ -164,7 +164,7 @@ def test_finished_blocked_held_reserved_and_unknown_tasks_are_not_claimed(agent,
     agent.hold("held", "wait for Ann")
     agent.cancel("cancelled")
     assert refused("already_resolved", agent.claim, "done", store=store).by == ("agent",)
-    refused("already_resolved", agent.claim, "cancelled", store=store)
+    assert refused("already_resolved", agent.claim, "cancelled", store=store).by == ()
     error = refused("blocked", agent.claim, "blocked one", store=store)
     assert (error.message.splitlines()[0], error.by, error.exit) == ("Blocked by: open", ("open",), 4)
     assert "wait for Ann" in refused("held", agent.claim, "held", store=store).message

@@ -276,6 +276,8 @@ def find_actor(given: str | None, env: Mapping[str, str], default: str = "user",
 
     In which session: `$TASKWALL_SESSION`, the agent's own, else `session`, else one that is called like the actor.
     """
+    if given == "":  # a variable without a value would act as the person
+        raise Invalid("--as names nobody", next="name who acts, or leave --as out")
     client = next(((name, env.get(session, "")) for mark, name, session in CLIENTS if env.get(mark)), None)
     chosen = given or env.get("TASKWALL_ACTOR") or (client[0] if client and default == "user" else "")
     name = checked_line(chosen or default, "the actor's name")

@@ -50,7 +50,8 @@ class View:
     """A consistent state of one board: its tasks, the latest claim on each, its settings.
 
     Everything below `__iter__` follows from `get`, `claim` and iteration; a store with an index answers it faster.
-    Archived tasks are answered by `get` alone: they count as blockers, and no other question finds them.
+    Archived tasks are answered by `get`, and named by `archived_ids`: they count as blockers, and no other question
+    finds them.
     """
 
     def __init__(
@@ -72,6 +73,10 @@ class View:
         """Whether a task with exactly this id is completed: all that is asked of most blockers."""
         task = self.get(task_id)
         return task is not None and not task.flaw and task.status == COMPLETED
+
+    def archived_ids(self) -> Iterable[str]:
+        """The ids of all archived tasks, in no order: seldom asked."""
+        return self._archived
 
     def expect(self, ids: Iterable[str]) -> None:
         """Said before much is asked about these: what lies behind a wire fetches it at once."""
@@ -217,6 +222,7 @@ class View:
         known = list(self.subjects())
         matches = [i for i, subject in known if subject.casefold() == folded or _is_part(folded, i)]
         matches = matches or [i for i, _ in known if _is_part(wanted, i)]
+        matches = matches or [i for i in self.archived_ids() if _is_part(folded, i)]
         if len(matches) == 1 and (only := self.get(matches[0])):
             return only
         if matches:
@@ -317,6 +323,10 @@ class Overlay(View):
     def is_completed(self, task_id: str) -> bool:
         """Whether a task with exactly this id is completed."""
         return super().is_completed(task_id) if task_id in self.changed else self.below.is_completed(task_id)
+
+    def archived_ids(self) -> Iterable[str]:
+        """The ids of all archived tasks but those that come back."""
+        return (task_id for task_id in self.below.archived_ids() if task_id not in self.changed)
 
     def expect(self, ids: Iterable[str]) -> None:
         """Said before much is asked about these."""

@@ -20,9 +20,16 @@ if TYPE_CHECKING:
     from ..core.view import View
 
 
+def all_of(view: View) -> list[Task]:
+    """All tasks by age, archived or not."""
+    archived = list(view.archived_ids())
+    view.expect(archived)
+    return sorted([*view, *filter(None, map(view.get, archived))], key=age)
+
+
 def tasks_of(view: View) -> list[Task]:
-    """The tasks that can be read, by age."""
-    return sorted((task for task in view if not task.flaw), key=age)
+    """Those of them that can be read."""
+    return [task for task in all_of(view) if not task.flaw]
 
 
 def jsonl(view: View) -> str:

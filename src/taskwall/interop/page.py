@@ -8,10 +8,10 @@ import html as markup
 
 from ..core.model import DEFAULT_PRIORITY, IN_PROGRESS
 from ..core.state import BLOCKED, BROKEN, HELD, READY, STALE, STATES, WAITING
-from ..core.view import age
 from ..onlooker import timestamp, utc_now
 from ..results import Row, rows
 from ..wording import safe
+from .exporters import all_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ pre{white-space:pre-wrap;font:inherit;margin:.4rem 0 0;padding-left:.7rem;border
 def html(view: View, name: str) -> str:
     """A whole board as a page that works without a network, without scripts, and in print. name: its title."""
     by_state: dict[str, list[Row]] = {name: [] for name in STATES}
-    for row in rows(view, sorted(view, key=age)):
+    for row in rows(view, all_of(view)):
         by_state[row.state].append(row)
     sections = [_section(view, name, by_state[name]) for name in ORDER if by_state[name]]
     sections += [_folded(view, name, by_state[name]) for name in STATES if name not in ORDER and by_state[name]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import errors, refusals
-from ..model import IN_PROGRESS, PENDING, READ_ONLY_DIALECTS, checked_text
+from ..model import COMPLETED, IN_PROGRESS, PENDING, READ_ONLY_DIALECTS, checked_text
 from ..record import Record
 from ..state import attempts, is_lapsed, named, open_waits, reservation, unblocked
 from ..view import Overlay
@@ -66,11 +66,11 @@ def require_writable(task: Task) -> None:
 def require_open(task: Task) -> None:
     require_writable(task)
     if task.closed:
-        by = f" by {task.owner}" if task.owner else ""
+        by = task.owner if task.status == COMPLETED else None  # who held what is cancelled need not have done that
         raise refusals.AlreadyResolved(
-            f"{task.id} is already {task.status}{by}",
+            f"{task.id} is already {task.status}{f' by {by}' if by else ''}",
             task=task.id,
-            by=(task.owner,) if task.owner else (),
+            by=(by,) if by else (),
             next=f"nothing to do; `taskwall reopen {task.id}` takes that back",
         )
 
@@ -173,7 +173,9 @@ def require_held(view: View, task: Task, actor: Actor, epoch: int | None) -> Non
             next=f"claim it first: `taskwall claim {task.id}`",
         )
     free = f"nobody beats for it any more: `taskwall claim {task.id}` (claim_task) takes it"
-    theirs = f"if that is you, say so: --as {task.owner}; to take it over: `taskwall claim --steal --reason …`"
+    theirs = (
+        f"if that is you, say so: --as {task.owner}; to take it over: `taskwall claim {task.id} --steal --reason …`"
+    )
     raise refusals.NotOwner(
         f"{task.id} is held by {holder(view, task)}, not by {_who(actor, task)}",
         task=task.id,

@@ -44,6 +44,13 @@ class Archive:
         found = self._find(task_id)
         return found and found[1].replace(notices=(*found[1].notices, f"archived in {os.path.dirname(found[0])}"))
 
+    def ids(self) -> list[str]:
+        """The ids of all tasks here, as the names of their files tell them."""
+        folder = os.path.join(self._board, ARCHIVE)
+        months = [os.path.join(folder, month) for month in self._list()]
+        names = [name for month in months if self._disk.is_folder(month) for name, _ in self._disk.names(month)]
+        return [i for name in names if name.endswith(SUFFIX) and self.get(i := name.removesuffix(SUFFIX))]
+
     def in_file(self, task_id: str) -> tuple[str, Task]:
         """The path of an archived task's file, relative to the board, and the task. Raises KeyError."""
         found = self._find(task_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ...core.claims import settle
 from ...core.light import cached_property
 from ...core.model import IN_PROGRESS
@@ -32,6 +34,10 @@ class FileView(View):
         from .archive import Archive  # imported late: most tasks that are asked for are here
 
         return Archive(self._disk, self._board)
+
+    def archived_ids(self) -> list[str]:
+        """The ids of all archived tasks, in no order: seldom asked."""
+        return [task_id for task_id in self.archive.ids() if os.sep in self.name_of(task_id)]
 
     def in_file(self, task_id: str) -> tuple[str, Task]:
         """The path of a task's file, relative to the board, and the task as the file alone tells it."""

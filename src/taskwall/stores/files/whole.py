@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 from ...core.errors import Invalid, Unreadable
 from ..whole import Piece, Whole, renewed
-from .archive import ARCHIVE
 from .disk import DISK, Write, read_text, write_all
 from .folder import SUFFIX
 from .moved import SETTINGS, set_moved, settings_text, without_moved
@@ -31,7 +30,7 @@ def held_whole(store: FileStore) -> Iterator[Whole]:
     with store.write() as txn:
         view = txn.below
         assert isinstance(view, FileView)
-        tasks = [*view, *_archived(view, store.path)]
+        tasks = [*view, *filter(None, map(view.get, view.archived_ids()))]
         if flawed := [task.id for task in tasks if task.flaw]:
             raise Unreadable(
                 f"{len(flawed)} files of {store.path} hold no task, such as {flawed[0]}",
@@ -41,16 +40,6 @@ def held_whole(store: FileStore) -> Iterator[Whole]:
         numeric = {task.id for task in tasks if task.numeric}
         pieces = [_piece(view, store.path, task, numeric) for task in tasks]
         yield Whole(tuple(pieces), tuple(store.events()), without_moved(settings_text(store.path)))
-
-
-def _archived(view: FileView, board: str) -> Iterator[Task]:
-    folder = os.path.join(board, ARCHIVE)
-    months = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    for month in (os.path.join(folder, name) for name in months):
-        for name in sorted(os.listdir(month)) if os.path.isdir(month) else ():
-            task_id = name.removesuffix(SUFFIX)
-            if name.endswith(SUFFIX) and (task := view.archive.get(task_id)):
-                yield task
 
 
 def _piece(view: FileView, board: str, task: Task, numeric: set[str]) -> Piece:
