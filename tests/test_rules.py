@@ -215,7 +215,8 @@ def test_only_the_holder_completes_releases_and_beats(agent, board_for, store):
         refused("not_claimed", verb, "t", store=store)
     board_for("bob").claim("t")
     for verb in (agent.complete, agent.release, agent.heartbeat):
-        assert refused("not_owner", verb, "t", store=store).by == ("bob",)
+        taken = refused("not_owner", verb, "t", store=store)
+        assert taken.by == ("bob",) and "`taskwall claim t --steal" in taken.next
     refused("invalid", board_for("bob").heartbeat, "t", ttl=-5, store=store)
     twin = board_for("bob", session="another")
     refused("not_owner", twin.complete, "t", store=store)
