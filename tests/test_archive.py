@@ -60,6 +60,15 @@ def test_an_archived_task_is_found_by_a_part_of_its_id_unless_a_task_of_the_boar
         board.get("ma-7")
 
 
+def test_a_part_of_an_id_may_be_written_in_other_letters_in_the_archive_as_on_the_board(board_for):
+    board = board_for("a")
+    finished(board, "SCHEMA-1")
+    add(board, "SCHEMA-2")
+    for _ in range(2):
+        assert (board.get("schema-1").row.task.id, board.get("ma-2").row.task.id) == ("SCHEMA-1", "SCHEMA-2")
+        board.archive()
+
+
 def test_what_lies_in_the_archive_and_in_the_folder_is_no_archived_task(tmp_path, clock):
     board = open_board(open_store("files", tmp_path, clock), "a", clock=clock)
     finished(board, "one")

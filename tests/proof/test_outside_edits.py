@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 from conftest import Clock, add, open_board
+from taskwall.core import naming as core_naming
 from taskwall.core import view as core_view
 from taskwall.core.errors import Refused
 from taskwall.core.model import Settings
@@ -492,7 +493,7 @@ def _forgetful(init):
 
 
 def removed_tasks_are_merely_unknown(monkeypatch):
-    monkeypatch.setattr(core_view, "_removed", lambda _: core_view.UnknownTask("no such task"))
+    monkeypatch.setattr(core_naming, "removed", lambda _: core_naming.UnknownTask("no such task"))
 
 
 SEEDED = {

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from .errors import AmbiguousId, UnknownTask
 from .graph import longest_chains, natural
 from .light import cached_property
 from .model import COMPLETED, IN_PROGRESS, Settings, Task, composed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from .model import Actor, Claim
 
     Ids = dict[str, list[str]]
-
-SHORTEST_PART = 4
-"""An id may be given by a prefix or suffix of this many characters."""
-NEAR_IDS = 5
 
 
 def age(task: Task) -> tuple[str, ById]:
@@ -215,33 +210,19 @@ class View:
         """
         if exact := self.exact(text):
             return exact
-        wanted = composed(text.strip().strip("'\"`").lstrip("#").rstrip("…"))
+        from . import naming  # imported late: who works off a board names its tasks by whole ids
+
+        wanted = naming.bare(text)
         if exact := self.get(wanted) or self.get(wanted.removeprefix("task_")):
             return exact
-        folded = wanted.casefold()
         known = list(self.subjects())
-        matches = [i for i, subject in known if subject.casefold() == folded or _is_part(folded, i)]
-        matches = matches or [i for i, _ in known if _is_part(wanted, i)]
-        matches = matches or [i for i in self.archived_ids() if _is_part(folded, i)]
+        matches = naming.matching(wanted, known) or naming.having_part(wanted, self.archived_ids())
         if len(matches) == 1 and (only := self.get(matches[0])):
             return only
         if matches:
-            ids = tuple(matches[:NEAR_IDS])
-            more = f" and {len(matches) - NEAR_IDS} more" if len(matches) > NEAR_IDS else ""
-            raise AmbiguousId(
-                f"{wanted!r} could be {', '.join(ids)}{more}", task=wanted, by=ids, next="give more of the id"
-            )
+            raise naming.ambiguous(wanted, matches)
         claim = self.claim(wanted) or self.claim(f"task_{wanted}")
-        if claim and claim.open:
-            raise _removed(claim)
-        near = _near(wanted, known)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise UnknownTask(
-            f"no task {wanted!r} on this board",
-            task=wanted,
-            by=near,
-            next=f"{hint}see `taskwall list --all` (list_tasks)",
-        )
+        raise naming.removed(claim) if claim and claim.open else naming.unknown(wanted, known)
 
 
 def locate(view: View, name: str) -> tuple[Task, int | None]:
@@ -256,37 +237,6 @@ def locate(view: View, name: str) -> tuple[Task, int | None]:
 
 MAX_DIGITS = 15
 """How many digits the epoch of a token may have."""
-
-
-def _near(wanted: str, names: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    from difflib import get_close_matches  # imported late: only an error needs it
-
-    by_subject = [i for i, text in names if len(wanted) >= SHORTEST_PART and wanted.casefold() in text.casefold()]
-    near = get_close_matches(wanted, [i for i, _ in names], n=3, cutoff=0.75) if len(names) <= MAX_COMPARED else []
-    return tuple(dict.fromkeys(by_subject[:3] + near))[:3]
-
-
-MAX_COMPARED = 2000
-"""On how large a board an unknown id is compared with every other for what may have been meant."""
-
-
-def _removed(claim: Claim) -> UnknownTask:
-    """The refusal for a task whose file went away while somebody held it."""
-    file = f".tasks/{claim.task}.json"
-    return UnknownTask(
-        f"{claim.task} is gone: its file was removed while {claim.actor} held it (claim {claim.epoch} since "
-        f"{claim.since}); the claim still stands",
-        task=claim.task,
-        by=(claim.actor,),
-        next=f"bring the file back, then repeat the command: `git restore {file}`, or, when a commit removed it, "
-        f"`git restore --source=COMMIT^ {file}` with the commit that `git log -1 --diff-filter=D -- {file}` shows",
-    )
-
-
-def _is_part(text: str, task_id: str) -> bool:
-    """Whether text is long enough and begins or ends this id, or begins it behind `task_`."""
-    starts = task_id.startswith(text) or task_id.removeprefix("task_").startswith(text)
-    return len(text) >= SHORTEST_PART and (starts or task_id.endswith(text))
 
 
 class Overlay(View):
