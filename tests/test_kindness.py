@@ -1,9 +1,12 @@
 """What people and models get wrong or leave out, and what becomes of it: each was once a surprise."""
 
 import json
+import re
 
 import pytest
 from conftest import Clock, add, ids, open_board, open_store
+from hypothesis import given
+from hypothesis import strategies as st
 
 from taskwall import envelope, render, verbs  # noqa: F401 - registers the verbs
 from taskwall.core import rules
@@ -11,6 +14,7 @@ from taskwall.core.errors import Invalid, Refused, UnknownTask
 from taskwall.core.model import Settings
 from taskwall.core.refusals import AlreadyResolved, Cycle, NotOwner, OpenDependents, ProductsMissing, Superseded
 from taskwall.faces.cli.plan import read_plan
+from taskwall.lengths import LEAST, leveled
 from taskwall.registry import bind, call, VERBS
 
 
@@ -131,10 +135,14 @@ def test_answering_passes_the_same_gate_as_completing(board_for, tmp_path):
 def test_long_chains_are_cut_and_say_so(board):
     chain = [rules.Draft(f"s{n}", id=f"s-{n:03}", blocked_by=(f"s-{n - 1:03}",) if n else ()) for n in range(300)]
     board.create(chain)
-    for answer in (board.graph(), board.why("s-299")):
+    for answer, way in ((board.graph(), "list"), (board.why("s-299"), "why s-")):
         assert (len(answer.steps), answer.more) == (100, 200)
         assert envelope.envelope(answer)["data"]["more"] == 200
-        assert render.text(answer).count("… 200 more") == 1
+        told = render.text(answer)
+        lines = re.findall(r"^ *(\d*)(?:: )?\[ \] (s-\d+): .* \[pending\]", told, re.MULTILINE)
+        assert f"… {300 - len(lines)} more: taskwall {way}" in told
+        assert len(told.encode()) <= render.MOST and len(lines) > 50
+        assert [int(depth) for depth, _ in lines if depth] == list(range(13, len(lines)))
     assert [step.depth for step in board.graph().steps] == list(range(100))
 
 
@@ -164,9 +172,52 @@ def test_no_answer_grows_with_the_board(board):
         render.refusal(blocked.value),
         *map(render.text, (board.get("all"), board.list(), board.history(limit=1000))),
     ]
-    assert max(map(len, texts)) < 8_000
-    assert len(board.history(limit=1000).events) == 50
+    assert max(len(text.encode()) for text in texts) <= render.MOST
+    assert len(board.history(limit=1000).events) == 601
     assert [len(board.history(limit=n).events) for n in (0, -1)] == [1, 1]
+
+
+def test_no_answer_is_longer_than_an_agent_should_read_however_long_the_texts(board):
+    """Whole lines go from lists and trees, whose way on is named; of long texts, the longest give up their ends."""
+    wide = "很长的任务名" * 30
+    board.create([rules.Draft(f"{wide} {n}", id=f"b-{n:02}", labels=("x" * 40,) * 3) for n in range(60)])
+    for n in range(30):
+        board.claim(f"b-{n:02}")
+        board.complete(f"b-{n:02}", result="结果" * 5_000)
+    add(board, "all", *(f"b-{n:02}" for n in range(30)))
+    board.update("all", rules.Edit(description="begin " + "说明" * 10_000, metadata={"k": "v" * 20_000}))
+    for n in range(40):
+        board.update("all", rules.Edit(note=f"note {n}: {'字' * 3_000}"))
+    texts = {
+        "show": render.text(board.get("all")),
+        "list": render.text(board.list()),
+        "list --all": render.text(board.list(everything=True)),
+        "next": render.text(board.next(50)),
+        "log": render.text(board.history()),
+        "graph": render.text(board.graph()),
+        "why": render.text(board.why("all")),
+        "claim": render.text(board.claim("all")),
+        "list_tasks": render.counted(board.list(), 5_000),
+    }
+    sizes = {name: len(told.encode()) for name, told in texts.items()}
+    assert max(sizes.values()) <= render.MOST and sizes["list_tasks"] <= 5_000 < sizes["list"]
+    assert min(sizes["show"], sizes["claim"]) > render.MOST - 200, "what there is room for is told"
+    for part in ("description:\n  begin", "… 30 earlier", "note 39", "result of b-00"):
+        assert part in texts["show"]
+    shown = texts["list"].count("\n[") + 1
+    assert f"… {31 - shown} more: list --after" in texts["list"] and "bytes more" not in texts["list"]
+    last = texts["log"].splitlines()[-1]
+    assert "note=note 39: 字字" in last and last.endswith("字…") and len(last) < 200
+
+
+@given(st.lists(st.text(max_size=300), min_size=1, max_size=200), st.integers(300, 4_000))
+def test_levelled_texts_fit_and_the_short_ones_stay_whole(parts, most):
+    told = leveled(parts, most, "look")
+    size = sum(len(part.encode()) + 1 for part in parts) - 1
+    assert len(told.encode()) <= most
+    assert told == "\n".join(parts) or size > most or len(parts) > most // LEAST
+    if len(parts) <= most // LEAST:
+        assert all(part in told for part in parts if len(part.encode()) < LEAST)
 
 
 def test_a_cycle_in_a_plan_is_told_in_the_names_of_the_plan(board):

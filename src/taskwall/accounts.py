@@ -6,7 +6,21 @@ from .core.model import PERSONS
 from .outcomes import Changed, Created, Place, Released, SetUp, Trusted
 from .overviews import Graph, History, Why
 from .results import PAGE
-from .wording import MARKS, MAX_ITEMS, because, block, came_of, line, printed, safe, section, some
+from .wording import (
+    ALL,
+    MARKS,
+    MAX_ITEMS,
+    MAX_TEXT,
+    because,
+    block,
+    came_of,
+    line,
+    printed,
+    safe,
+    section,
+    some,
+    within,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,9 +81,9 @@ def _briefing(row: Row, blockers: Sequence[Row]) -> list[str]:
     lines = [f"token: {task.token}"]
     if task.description:
         lines.append("  " + block(task.description))
-    lines += [outcome for blocker in blockers[:MAX_ITEMS] for outcome in came_of(blocker.task)]
+    lines += came_of(blockers)
     lines += [f"attempts before: {task.attempts}"] if task.attempts else []
-    lines += [f"note by {safe(note['by'])}: {block(note['text'])}" for note in task.notes[-5:]]
+    lines += [f"note by {safe(note['by'])}: {block(note['text'], MAX_TEXT // 5)}" for note in task.notes[-5:]]
     lines += [f"products: {', '.join(map(safe, task.products))}"] if task.products else []
     lines += [f"checks: {'; '.join(map(safe, task.checks))}"] if task.checks else []
     way = f"taskwall answer {task.id} TEXT" if row.reserved in PERSONS or task.question is not None else ""
@@ -85,17 +99,31 @@ def _created(answer: Created) -> list[str]:
         )
         lines.append(f"{verb} {row.task.id}: {safe(row.task.subject)}{waits}")
     more = len(answer.rows) - PAGE
-    lines += [f"… {more} more: taskwall list (list_tasks); --json tells all"] if more > 0 else []
+    lines += [f"… {more} more: taskwall list (list_tasks); {ALL}"] if more > 0 else []
     return lines + list(map(safe, answer.notices))
 
 
-def _tree(steps: Sequence[Step], more: int) -> list[str]:
-    lines = [f"{'  ' * step.depth}{_above(step) if step.seen else line(step.row)}" for step in steps]
-    return lines + ([f"… {more} more"] if more else [])
+def _tree(steps: Sequence[Step], more: int, way: str = "") -> list[str]:
+    lines = [_branch(step) for step in steps]
+    shown = within(lines, MAX_TREE)
+    more += len(lines) - shown
+    return lines[:shown] + (
+        [f"… {more} more: taskwall {way or f'why {safe(steps[shown - 1].row.task.id)}'}"] if more else []
+    )
 
 
-def _above(step: Step) -> str:
-    return f"{MARKS[step.row.task.status]} {safe(step.row.task.id)} (see above)"
+MAX_TREE = 6_000
+"""How many bytes of a tree, or of a log, are shown: who must act comes after it."""
+
+
+def _branch(step: Step) -> str:
+    deep = step.depth > MAX_INDENT
+    name = f"{MARKS[step.row.task.status]} {safe(step.row.task.id)} (see above)" if step.seen else line(step.row)
+    return f"{'  ' * min(step.depth, MAX_INDENT)}{f'{step.depth}: ' if deep else ''}{name}"
+
+
+MAX_INDENT = 12
+"""From which depth on a tree is no longer indented further, but says how deep it is."""
 
 
 def _why(answer: Why) -> list[str]:
@@ -109,18 +137,27 @@ def _why(answer: Why) -> list[str]:
 def _history(answer: History) -> list[str]:
     import re  # imported late: see `replaced`
 
+    from .lengths import clipped
+
     known = ("at", "by", "session", "verb", "task")
     lines = []
     for event in answer.events:
         told = [safe(str(event.get(key))) for key in ("at", "by", "verb", "task")]
         told[0] = re.sub(r"\.\d+Z$", "Z", told[0])
-        told += [f"{safe(str(key))}={printed(value)}" for key, value in event.items() if key not in known]
+        told += [
+            f"{safe(str(key))}={clipped(printed(value), MAX_WORDS)}" for key, value in event.items() if key not in known
+        ]
         lines.append(" ".join(told))
-    shown = len(answer.events)
+    shown = within(reversed(lines), MAX_TREE)
+    more = answer.more + len(lines) - shown
     name = f" {safe(answer.task)}" if answer.task else ""
-    way = f": taskwall log{name} -n {min(shown + answer.more, PAGE)}" if shown < PAGE else ""
-    earlier = [f"… {answer.more} earlier{way}"] if answer.more else []
-    return earlier + lines or ["Nothing is recorded here."]
+    whole = " --json" if shown < len(lines) else ""
+    earlier = [f"… {more} earlier: taskwall log{name} -n {shown + more}{whole}"] if more else []
+    return earlier + lines[len(lines) - shown :] or ["Nothing is recorded here."]
+
+
+MAX_WORDS = 60
+"""About how many tokens of a value of an event are shown."""
 
 
 def _released(answer: Released) -> list[str]:
@@ -129,7 +166,7 @@ def _released(answer: Released) -> list[str]:
 
 
 def _graph(answer: Graph) -> list[str]:
-    lines = _tree(_without_parents(answer.steps), answer.more) or ["No open tasks."]
+    lines = _tree(_without_parents(answer.steps), answer.more, "list") or ["No open tasks."]
     return lines + ([f"{answer.finished} finished"] if answer.finished else [])
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 def tokens(text: str) -> float:
     """About how many tokens a model takes for a text: 3.5 bytes each, but one a Chinese character."""
@@ -25,6 +29,35 @@ def shortened(text: str, most: int, where: str = "") -> str:
     note = f"\n… {len(text) - most} characters and more are left out here{where} …\n"
     head = (most - len(note)) * 2 // 3
     return text[:head] + note + text[len(text) - (most - len(note) - head) :]
+
+
+def leveled(parts: Sequence[str], most: int, way: str) -> str:
+    """These texts, a line or more each, in at most `most` bytes: the longest are cut, all to one length.
+
+    Where there are too many for that, the last of them are left out. way: how to see all.
+    """
+    kept = parts[: most // LEAST]
+    left_out = [f"… {len(parts) - len(kept)} more lines ({way})"] if len(kept) < len(parts) else []
+    room = most - LEAST * len(left_out)
+    for done, size in enumerate(sorted(len(part.encode()) + 1 for part in kept)):
+        share = room // (len(kept) - done)
+        if size > share:
+            kept = [_cut_to(part, share - 1, way) for part in kept]
+            break
+        room -= size
+    return "\n".join([*kept, *left_out])
+
+
+LEAST = 80
+"""How many bytes each of very many texts may have."""
+
+
+def _cut_to(text: str, most: int, way: str) -> str:
+    data = text.encode()
+    if len(data) <= most:
+        return text
+    note = f"… {len(data) - most} bytes more ({way})" if most >= 3 * LEAST else "…"
+    return data[: max(0, most - len(note.encode()))].decode(errors="ignore") + note
 
 
 def columns(line: str) -> list[int]:

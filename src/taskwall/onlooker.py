@@ -129,10 +129,10 @@ class Onlooker:
         return Why(steps, who_must_act(view, [task]), more)
 
     def history(self, name: str = "", limit: int = PAGE) -> History:
-        """Events of the board, or of one task; the latest `limit`, at most a page."""
+        """Events of the board, or of one task; the latest `limit`."""
         task_id = locate(self.store.read(), name)[0].id if name else None
         events = self.store.events(task_id)
-        page = events[-max(1, min(limit, PAGE)) :]
+        page = events[-max(1, limit) :]
         from .overviews import History
 
         return History(tuple(page), task_id, more=len(events) - len(page))

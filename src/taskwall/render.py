@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .core.model import BY_HAND, IDLE, stored
 from .results import MOST_COUNTED, PAGE, Listing, Offer, Report, Shown
-from .wording import MAX_ITEMS, because, came_of, line, printed, rest, safe, section
+from .wording import ALL, MAX_ITEMS, because, came_of, indented, line, printed, rest, safe, section, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,10 +18,21 @@ if TYPE_CHECKING:
     from .results import Answer
 
 
-def text(answer: Answer) -> str:
-    """An answer as lines of text, for models and pipes. Whatever a line forgot to escape is escaped here."""
+MOST = 8_000
+"""How many bytes an answer has that nobody asked for in another size."""
+
+
+def text(answer: Answer, most: int | None = MOST) -> str:
+    """An answer as lines of text in at most so many bytes. Whatever a line forgot to escape is escaped here."""
     lines = answer.lines() if isinstance(answer, Report) else _lines_of(type(answer))(answer)
-    return safe("\n".join(lines), lines=True)
+    told = safe("\n".join(lines), lines=True)
+    if most is None or len(told) * 4 <= most or len(told.encode()) <= most:
+        return told
+    if isinstance(answer, (Listing, Offer)) and len(answer.rows) > 1:
+        return text(_fewer(answer, most), most)
+    from .lengths import leveled  # imported late: most answers are short
+
+    return leveled([safe(each, lines=True) for each in lines], most, ALL)
 
 
 def _lines_of(kind: type) -> Callable[[Any], list[str]]:
@@ -32,26 +43,27 @@ def _lines_of(kind: type) -> Callable[[Any], list[str]]:
     return accounts.LINES[kind]
 
 
-def fitted(answer: Answer, most: int) -> str:
-    """An answer in at most `most` characters: a list says first how long it is and gives up its last rows."""
-    from .lengths import shortened  # imported late: only models are given no more than they can take
+def counted(answer: Answer, most: int = MOST) -> str:
+    """An answer in at most so many bytes; a list says first how long it is, for whoever reads no further."""
+    if not isinstance(answer, (Listing, Offer)) or not answer.rows:
+        return text(answer, most)
+    answer = _fewer(answer, most)
+    return safe("\n".join([_counts(answer), *map(line, answer.rows)]), lines=True)
 
-    lines = text(answer).split("\n")
-    if isinstance(answer, (Listing, Offer)) and answer.rows:
-        lines = [line(row) for row in answer.rows]
-        while len(lines) > 1 and sum(map(len, lines)) + len(lines) + MAX_COUNTS > most:
-            del lines[-1]
-        lines.insert(0, _counts(answer, len(lines)))
-    return shortened(safe("\n".join(lines), lines=True), most)
+
+def _fewer(answer: Listing | Offer, most: int) -> Listing | Offer:
+    """A list of the first rows, which fit in so many bytes; of one at least."""
+    shown = max(1, within(map(line, answer.rows), most - MAX_COUNTS))
+    return answer.replace(rows=answer.rows[:shown], more=answer.more + len(answer.rows) - shown)
 
 
 MAX_COUNTS = 200
-"""How long the first line of a list may be."""
+"""How many bytes the words around the rows of a list have at most."""
 
 
-def _counts(answer: Listing | Offer, shown: int) -> str:
+def _counts(answer: Listing | Offer) -> str:
     """How many tasks there are, how many of them are shown, and how to see the others."""
-    total = len(answer.rows) + answer.more
+    shown, total = len(answer.rows), len(answer.rows) + answer.more
     words = [f"{shown} of {total}{_plus(answer)} tasks" if shown < total else f"{total} task{'s' * (total > 1)}"]
     if isinstance(answer, Listing):
         words += [f"{answer.finished} finished"] if answer.finished else []
@@ -102,7 +114,7 @@ def _shown(answer: Shown) -> list[str]:
     task = row.task
     lines = [line(row), f"state: {row.state}{because(row)}"]
     if task.description:
-        lines += ["description:", *(f"  {part}" for part in safe(task.description, lines=True).split("\n"))]
+        lines.append(f"description:\n  {indented(task.description)}")
     known = stored(task)
     shown = ("id", "subject", "description", "status", "owner", "blockedBy", "notes", "key")
     for key, value in {k: v for k, v in known.items() if k not in shown}.items():
@@ -116,16 +128,17 @@ def _shown(answer: Shown) -> list[str]:
         ("Dependents:", answer.dependents),
     ):
         lines += [title, *(f"- {line(item)}" for item in items[:MAX_ITEMS]), *rest(items)] if items else []
-        lines += (
-            [f"  {outcome}" for item in items[:MAX_ITEMS] for outcome in came_of(item.task)]
-            if items is answer.blockers
-            else []
-        )
+        lines += [f"  {outcome}" for outcome in came_of(items)] if items is answer.blockers else []
     lines += [f"- {safe(i)}: does not exist" for i in answer.missing]
-    told = (f"- {safe(n['at'][:16])} {safe(n['by'])}: {safe(n['text'], lines=True)}" for n in task.notes)
-    lines += ["Notes:", *(note.replace("\n", "\n  ") for note in told)] if task.notes else []
+    earlier, notes = len(task.notes) - MAX_NOTES, task.notes[-MAX_NOTES:]
+    told = [f"- {safe(n['at'][:16])} {safe(n['by'])}: {indented(n['text'])}" for n in notes]
+    lines += ["Notes:", *([f"… {earlier} earlier ({ALL})"] if earlier > 0 else []), *told] if told else []
     lines += section("Completing it would unblock:", answer.would_unblock)
     return lines + [f"notice: {safe(notice)}" for notice in task.notices]
+
+
+MAX_NOTES = 10
+"""How many of the latest notes are shown."""
 
 
 def _claim(told: dict[str, Any]) -> str:

@@ -11,18 +11,19 @@ from .core.state import BROKEN, HELD, STALE, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from .core.model import Task
     from .results import Row
 
 MARKS = {PENDING: "[ ]", IN_PROGRESS: "[>]", COMPLETED: "[x]", CANCELLED: "[-]"}
-MAX_TEXT = 2_000
-"""How much of a description or note a claim's answer repeats, in characters."""
+MAX_TEXT = 1_500
+"""How much is told of a description, of all results, and of all notes, in characters."""
 MAX_REASONS = 5
 MAX_ITEMS = 20
 """How many tasks one section of an answer names."""
+ALL = "--json tells all"
 LAPSED = "its holder is gone or its lease ran out"
 
 UNSAFE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -90,7 +91,7 @@ def section(title: str, items: Sequence[Row]) -> list[str]:
 
 
 def rest(items: Sequence[Row]) -> list[str]:
-    return [f"… {len(items) - MAX_ITEMS} more"] if len(items) > MAX_ITEMS else []
+    return [f"… {len(items) - MAX_ITEMS} more ({ALL})"] if len(items) > MAX_ITEMS else []
 
 
 def some(names: Sequence[str], most: int) -> str:
@@ -98,15 +99,32 @@ def some(names: Sequence[str], most: int) -> str:
     return ",".join(map(safe, names[:most])) + (f",+{len(names) - most}" if len(names) > most else "")
 
 
-def block(text: str) -> str:
+def block(text: str, most: int = MAX_TEXT) -> str:
+    """The beginning of a text, indented."""
+    return indented(text[:most] + "…" * (len(text) > most))
+
+
+def indented(text: str) -> str:
     """Text of several lines, indented so that none of them can be taken for a line of ours."""
-    return safe(text[:MAX_TEXT], lines=True).replace("\n", "\n  ")
+    return safe(text, lines=True).replace("\n", "\n  ")
 
 
-def came_of(task: Task) -> list[str]:
-    """What came of a task, for those that waited for it."""
-    told = (("answer", task.answer), ("result", task.result))
-    return [f"{word} of {task.id} ({safe(task.subject)}): {block(text)}" for word, text in told if text]
+def within(lines: Iterable[str], most: int) -> int:
+    """How many of these lines, from the first on, fit in so many bytes."""
+    shown = 0
+    for each in lines:
+        most -= len(each.encode()) + 1
+        if most < 0:
+            break
+        shown += 1
+    return shown
+
+
+def came_of(blockers: Sequence[Row]) -> list[str]:
+    """What came of tasks, for one that waited for them: the more there are, the less of each."""
+    tasks = [row.task for row in blockers[:MAX_ITEMS]]
+    told = [(t, word, text) for t in tasks for word, text in (("answer", t.answer), ("result", t.result)) if text]
+    return [f"{word} of {t.id} ({safe(t.subject)}): {block(text, MAX_TEXT // len(told))}" for t, word, text in told]
 
 
 def because(row: Row) -> str:

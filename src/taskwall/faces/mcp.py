@@ -235,7 +235,7 @@ class Server:
             board.store.notices.clear()
         if lane is self.writes:
             self._live()
-        return render.fitted(answer, MAX_RESULT - 500)
+        return render.counted(answer, MAX_RESULT - 500)
 
     def _shutdown(self, _: dict[str, Any], __: Lane) -> dict[str, Any]:
         self.over = True

@@ -82,4 +82,4 @@ def print_answer(answer: Answer, args: SimpleNamespace) -> None:
         width = shutil.get_terminal_size().columns
         print("\n".join(cut(line, width) for line in render.text(answer).split("\n")))
     else:
-        print(render.text(answer))
+        print(render.text(answer, None if sys.stdout.isatty() else render.MOST))
