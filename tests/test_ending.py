@@ -24,7 +24,7 @@ def tw(tmp_path):
 
 def test_what_was_said_arrives_and_so_does_the_status(tw):
     assert tw("add", "one", "--id", "one-1", "-d", "x" * 60_000).stdout == "Created one-1: one\n"
-    assert len(tw("show", "one-1").stdout) > 60_000
+    assert len(tw("show", "one-1", "--json").stdout) > 60_000
     refused = tw("claim", "no-such-task")
     assert (refused.returncode, refused.stdout) == (3, "") and refused.stderr.startswith("no task 'no-such-task'")
     with open("/dev/full", "w") as full:

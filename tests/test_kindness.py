@@ -202,7 +202,7 @@ def test_no_answer_is_longer_than_an_agent_should_read_however_long_the_texts(bo
     sizes = {name: len(told.encode()) for name, told in texts.items()}
     assert max(sizes.values()) <= render.MOST and sizes["list_tasks"] <= 5_000 < sizes["list"]
     assert min(sizes["show"], sizes["claim"]) > render.MOST - 200, "what there is room for is told"
-    for part in ("description:\n  begin", "… 30 earlier", "note 39", "result of b-00"):
+    for part in ("description:\n  begin", "… 20 earlier", "note 39", "result of b-00"):
         assert part in texts["show"]
     shown = texts["list"].count("\n[") + 1
     assert f"… {31 - shown} more: list --after" in texts["list"] and "bytes more" not in texts["list"]

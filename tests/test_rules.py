@@ -4,6 +4,7 @@ import pytest
 from conftest import add, ids, open_board, open_store
 
 from taskwall.core import errors
+from taskwall.core.actions import legal_actions
 from taskwall.core.model import MAX_SUBJECT, Settings, Task
 from taskwall.core.rules import Draft, Edit
 from taskwall.stores.memory import MemoryStore
@@ -309,6 +310,48 @@ def test_a_question_needs_an_answer_and_waits_for_its_own_blockers(agent, user, 
     agent.update(question, Edit(add_blocked_by=("report",)))
     refused("blocked", user.answer, question, "that", store=store)
     refused("invalid", agent.ask, "t", " ", store=store)
+
+
+def test_an_agent_goes_round_no_decision_but_a_question_of_its_own(agent, board_for, user, store):
+    bob = board_for("bob")
+    add(agent, "t")
+    asked = bob.ask("t", "Which?").also[0].task.id
+    add(user, "sign", owner="user")
+    add(agent, "after", "sign")
+    for decision, dependent in ((asked, "t"), ("sign", "after")):
+        for edit in (Edit(owner=""), Edit(owner="agent"), Edit(subject="Which, A or A?"), Edit(description="A.")):
+            assert refused("reserved", agent.update, decision, edit, store=store).by == ("user",)
+        refused("reserved", agent.update, dependent, Edit(remove_blocked_by=(decision,)), store=store)
+        for how in ({}, {"cascade": True}, {"drop_edges": True}):
+            refused("reserved", agent.cancel, decision, store=store, **how)
+        agent.update(decision, Edit(note="A is cheaper", priority=1, labels=("money",)))
+    add(user, "first")
+    agent.update("sign", Edit(add_blocked_by=("first",)))
+    refused("reserved", agent.cancel, "first", cascade=True, store=store)
+    bob.update(asked, Edit(subject="Which one?"))
+    assert ids(bob.update("t", Edit(remove_blocked_by=(asked,))).unblocked) == ["t"]
+    bob.cancel(asked)
+    user.update("sign", Edit(owner="agent"))
+    assert agent.cancel("sign", drop_edges=True).row.task.status == "cancelled"
+
+
+def test_only_a_person_takes_an_answer_back(agent, user, store):
+    add(agent, "t")
+    asked = agent.ask("t", "Which?").also[0].task.id
+    user.answer(asked, "A")
+    assert "reopen" not in legal_actions(store.read(), store.read().find(asked), agent.actor)
+    assert "ask_person" in refused("reserved", agent.reopen, asked, store=store).next
+    assert agent.update("t", Edit(remove_blocked_by=(asked,))).row.task.blocked_by == ()
+    assert user.reopen(asked).row.state == "waiting"
+    user.cancel(asked)
+    assert agent.reopen(asked).row.state == "waiting"
+
+
+def test_only_a_person_cancels_what_is_held(agent, user, store):
+    add(agent, "t")
+    user.hold("t", "not before legal says so")
+    assert "not before legal says so" in refused("held", agent.cancel, "t", store=store).message
+    assert user.cancel("t").row.task.status == "cancelled"
 
 
 def test_only_a_person_resumes(agent, user, store):

@@ -7,7 +7,21 @@ from __future__ import annotations
 
 from .core.model import BY_HAND, IDLE, stored
 from .results import MOST_COUNTED, PAGE, Listing, Offer, Report, Shown
-from .wording import ALL, MAX_ITEMS, because, came_of, indented, line, printed, rest, safe, section, within
+from .wording import (
+    ALL,
+    MAX_ITEMS,
+    MAX_TEXT,
+    because,
+    block,
+    came_of,
+    indented,
+    line,
+    printed,
+    rest,
+    safe,
+    section,
+    within,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,15 +144,11 @@ def _shown(answer: Shown) -> list[str]:
         lines += [title, *(f"- {line(item)}" for item in items[:MAX_ITEMS]), *rest(items)] if items else []
         lines += [f"  {outcome}" for outcome in came_of(items)] if items is answer.blockers else []
     lines += [f"- {safe(i)}: does not exist" for i in answer.missing]
-    earlier, notes = len(task.notes) - MAX_NOTES, task.notes[-MAX_NOTES:]
-    told = [f"- {safe(n['at'][:16])} {safe(n['by'])}: {indented(n['text'])}" for n in notes]
+    earlier, notes = len(task.notes) - MAX_ITEMS, task.notes[-MAX_ITEMS:]
+    told = [f"- {safe(n['at'][:16])} {safe(n['by'])}: {block(n['text'], 2 * MAX_TEXT // len(notes))}" for n in notes]
     lines += ["Notes:", *([f"… {earlier} earlier ({ALL})"] if earlier > 0 else []), *told] if told else []
     lines += section("Completing it would unblock:", answer.would_unblock)
     return lines + [f"notice: {safe(notice)}" for notice in task.notices]
-
-
-MAX_NOTES = 10
-"""How many of the latest notes are shown."""
 
 
 def _claim(told: dict[str, Any]) -> str:

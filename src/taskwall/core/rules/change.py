@@ -75,6 +75,24 @@ def require_open(task: Task) -> None:
         )
 
 
+def is_decision(view: View, task: Task) -> bool:
+    """Whether completing the task is answering it."""
+    return task.question is not None or view.settings.is_person(reservation(view, task))
+
+
+def require_left_to_persons(view: View, actor: Actor, task: Task, act: str) -> None:
+    """Nobody goes round what a person is to decide: an agent takes back no question but its own. Raises Reserved."""
+    asked = task.question is not None or task.answer is not None if task.closed else is_decision(view, task)
+    its_own = task.created_by == actor.name and not task.closed
+    if asked and not its_own and not view.settings.is_person(actor.name):
+        raise refusals.Reserved(
+            f"{task.id} is for a person to decide; only a person {act}{'' if task.closed else ', or who asked it'}",
+            task=task.id,
+            by=(str(reservation(view, task) or "user"),),
+            next=f"put it to them: `taskwall note {task.id} TEXT` (update_task), or ask anew (ask_person)",
+        )
+
+
 MAX_NAMED = 20
 """How many tasks in the way a refusal names."""
 

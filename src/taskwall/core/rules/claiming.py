@@ -13,6 +13,7 @@ from .change import (
     finished_by,
     freed,
     holder,
+    is_decision,
     is_mine,
     note,
     require_clear,
@@ -22,7 +23,7 @@ from .change import (
     was_mine,
     written,
 )
-from .deciding import answer, is_decision, may_answer
+from .deciding import answer, may_answer
 from .proving import proven
 
 TYPE_CHECKING = False

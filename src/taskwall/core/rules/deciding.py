@@ -12,6 +12,7 @@ from .change import (
     ended,
     event,
     freed,
+    is_decision,
     require_clear,
     require_held,
     require_open,
@@ -29,11 +30,6 @@ if TYPE_CHECKING:
     from ..model import Actor
     from ..view import View
     from .proving import Proof
-
-
-def is_decision(view: View, task: Task) -> bool:
-    """Whether completing the task is answering it."""
-    return task.question is not None or view.settings.is_person(reservation(view, task))
 
 
 def may_answer(view: View, actor: Actor, task: Task) -> bool:

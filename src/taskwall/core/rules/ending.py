@@ -13,6 +13,7 @@ from .change import (
     holder,
     is_mine,
     require_acyclic,
+    require_left_to_persons,
     require_open,
     require_writable,
     written,
@@ -38,19 +39,19 @@ def cancel(
 ) -> Change:
     """Open → cancelled. Open dependents: cancelled too (`cascade`), or freed from waiting (`drop_edges`).
 
-    Raises OpenDependents, AlreadyResolved, AlreadyClaimed.
+    Raises OpenDependents, AlreadyResolved, AlreadyClaimed, Reserved, Held.
     """
     require_writable(task)
     if task.status == CANCELLED:
         return Change(task, already=True)
     if cascade and drop_edges:
         raise errors.Invalid("--cascade and --drop-edges exclude each other", task=task.id, next="choose one")
-    require_open(task)
+    _require_cancellable(view, actor, task)
     dependents = _open_dependents(view, [task])
     if not (cascade or drop_edges):
         _require_none(task, dependents)
     doomed = [task, *(_open_dependents(view, [task], transitive=True) if cascade else [])]
-    for each in doomed:
+    for each in doomed[1:]:
         _require_cancellable(view, actor, each)
     freed = dependents if drop_edges else []
     for each in freed:
@@ -99,6 +100,13 @@ def _open_dependents(view: View, tasks: Sequence[Task], transitive: bool = False
 
 def _require_cancellable(view: View, actor: Actor, task: Task) -> None:
     require_open(task)
+    require_left_to_persons(view, actor, task, "cancels it")
+    if task.hold is not None and not view.settings.is_person(actor.name):
+        raise refusals.Held(
+            f"{task.id} is held ({task.hold}); only a person cancels it",
+            task=task.id,
+            next=f"ask a person to `taskwall cancel {task.id}`, or to `taskwall resume` it",
+        )
     others = task.status == IN_PROGRESS and not is_lapsed(view, task) and not is_mine(view, task, actor, None)
     if others and not view.settings.is_person(actor.name):
         raise refusals.AlreadyClaimed(
@@ -118,10 +126,12 @@ def archivable(view: View, before: str | None) -> list[Task]:
 
 
 def reopen(view: View, actor: Actor, task: Task, epoch: int | None, now: str) -> Change:
-    """Finished → pending, reserved as before its claim; names the dependents that relied on it. Raises Cycle."""
+    """Finished → pending, reserved as before its claim; names who relied on it. Raises Cycle, Reserved."""
     require_writable(task)
     if not task.closed:
         return Change(task, already=True)
+    if task.status == COMPLETED:
+        require_left_to_persons(view, actor, task, "takes the answer back")
     again = written(
         task,
         now,

@@ -25,6 +25,7 @@ from .change import (
     is_mine,
     note,
     require_acyclic,
+    require_left_to_persons,
     require_open,
     require_parents,
     require_writable,
@@ -204,10 +205,16 @@ def update(view: View, actor: Actor, task: Task, epoch: int | None, now: str, *,
         raise superseded(view, task)
     fields = _edited_fields(view, actor, task, edit, now)
     require_kept_promises(view, actor, task, fields)
+    if any(
+        fields.get(name, getattr(task, name)) != getattr(task, name) for name in ("owner", "subject", "description")
+    ):
+        require_left_to_persons(view, actor, task, "changes it")
     if edit.add_blocked_by or edit.parent:
         require_open(task)
     # An edge to a task that no longer exists can be removed by its literal id.
     removed = {name if name in task.blocked_by else view.find(name).id for name in edit.remove_blocked_by}
+    for blocker in [b for i in removed if (b := view.get(i)) and not b.closed]:
+        require_left_to_persons(view, actor, blocker, "takes it out of the way")
     kept = (i for i in task.blocked_by if i not in removed)
     if removed or edit.add_blocked_by:
         fields["blocked_by"] = tuple(dict.fromkeys([*kept, *_found(view, edit.add_blocked_by, {})]))
