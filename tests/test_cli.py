@@ -45,7 +45,7 @@ def spawn(*words, cwd, stdin=None, **env):
 
 
 def test_the_overview_says_each_command_in_one_short_line(tw):
-    assert max(map(len, tw("--help").out.splitlines())) <= 110
+    assert max(map(len, tw("--help").out.splitlines())) <= 80
 
 
 def test_a_folder_that_is_gone_is_a_refusal_and_no_error_of_ours(tw, tmp_path):
@@ -478,7 +478,7 @@ def test_the_tree_does_not_repeat_who_stands_above(tw):
         "  [ ] c-1: C [pending]",
         "    [ ] d-1: D [pending] blockedBy=b-1",
         "[ ] b-1: B [pending]",
-        "  [ ] d-1 (see above)",
+        "  [ ] d-1: D (see above)",
     ]
 
 
@@ -508,3 +508,80 @@ def test_a_plans_blockers_may_be_separated_in_chinese(tw, tmp_path):
     (tmp_path / "plan").write_text("a: A\nb: B\nc: C <- a，b\nd: D <- a、b, c\n")
     made = tw.json("plan", tmp_path / "plan")["data"]["tasks"]
     assert [len(task["blockedBy"]) for task in made] == [0, 0, 2, 3]
+
+
+def test_waiting_gives_a_person_all_that_a_decision_takes(tw):
+    tw("add", "pay", "--id", "pay", "--as", "codex")
+    for n in range(7):
+        tw("add", f"after {n}", "--id", f"t-{n}")
+    question = "用 Stripe 还是 Adyen？\nfees: docs/fees.md"
+    asked = tw.json("ask", "pay", question, "--option", "Stripe", "Adyen", "--as", "codex")["data"]["also"][0]["id"]
+    for n in range(7):
+        tw("block", f"t-{n}", asked)
+    tw("add", "sign it", "--id", "sign", "--for", "user")
+    tw("add", "launch", "--id", "launch")
+    tw("hold", "launch", "not yet", "--as", "codex")
+    first, *lines = tw("waiting").out.splitlines()
+    assert first == f"[ ] {asked}: 用 Stripe 还是 Adyen？ [pending] waiting on user"
+    assert re.fullmatch(r"  asked by codex at \d{4}-\d\d-\d\dT\d\d:\d\d", lines.pop(0))
+    assert lines[:5] == [
+        "  question: 用 Stripe 还是 Adyen？",
+        "    fees: docs/fees.md",
+        "  options: Stripe; Adyen",
+        "  waiting for it: pay,t-0,t-1,t-2,t-3,+3",
+        f"  taskwall answer {asked} TEXT",
+    ]
+    assert lines[-3:] == [
+        "  taskwall answer sign TEXT",
+        "[ ] launch: launch [pending] held: not yet",
+        "  taskwall resume launch",
+    ]
+    assert tw("waiting", "-n", 2).out.splitlines()[-1] == "… 1 more: waiting --after sign"
+    assert tw("waiting", "--after", "sign").out.startswith("[ ] launch")
+    tasks = tw.json("waiting")["data"]["tasks"]
+    assert [(task["id"], len(task["dependents"])) for task in tasks] == [(asked, 8), ("sign", 0), ("launch", 0)]
+    tw("answer", asked, "Adyen"), tw("answer", "sign", "done"), tw("resume", "launch")
+    assert tw("waiting").out == "Nothing waits for a person.\n"
+
+
+def test_what_is_archived_is_listed_when_asked_for(tw):
+    for task_id in ("old", "new"):
+        tw("add", f"the {task_id} one", "--id", task_id)
+    tw("claim", "old"), tw("done", "old"), tw("archive")
+    assert tw("list", "archived").out == "[x] old: the old one [completed] owner=user\n"
+    assert tw("list", "archived", "--text", "new").out == "No task matches.\n"
+    assert tw("list", "archived", "ready", "--text", "one").out.count("the ") == 2
+    assert tw("list", "completed").out == "No task matches.\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "state"), [("Done", "completed"), ("open", "pending"), ("In-Progress", "in_progress"), ("READY", "ready")]
+)
+def test_states_are_taken_in_the_words_of_others(tw, word, state):
+    tw("add", "a", "--id", "a-1"), tw("add", "b", "--id", "b-1"), tw("claim", "b-1")
+    tw("add", "c", "--id", "c-1"), tw("cancel", "c-1"), tw("add", "d", "--id", "d-1"), tw("claim", "d-1")
+    tw("done", "d-1")
+    assert tw("list", word).out == tw("list", state).out != ""
+
+
+def test_an_age_that_is_none_archives_nothing(tw):
+    tw("add", "a", "--id", "a-1"), tw("claim", "a-1"), tw("done", "a-1")
+    for days in ("-1", "nan", "1e300"):
+        assert tw("archive", "--older-than", days).status == 2
+    assert "a-1" in tw("list", "--all").out
+
+
+def test_words_too_many_or_too_few_are_answered_with_those_there_are(tw):
+    assert "it takes ID, REASON; see" in tw("hold", "x", "--reason", "y").err
+    assert "it takes ID, --message, --product; see" in tw("done", "x", "text").err
+    assert "it takes nothing more; see" in tw("fleet", "x").err
+    assert "put it before -b, -l, --product, --check" in tw("add", "-l", "ui", "Fix login").err
+
+
+def test_the_log_tells_for_whom_a_task_was_and_what_it_waited_for(tw):
+    for task_id in ("a-1", "b-1"):
+        tw("add", task_id, "--id", task_id)
+    tw("edit", "a-1", "--for", "codex"), tw("block", "a-1", "b-1"), tw("edit", "a-1", "--for", "-")
+    tw("unblock", "a-1", "b-1")
+    told = [line.partition("] ")[2] for line in tw("log", "a-1").out.splitlines()[1:]]
+    assert told == ["owner=- → codex", "blocked_by=+b-1", "owner=codex → -", "blocked_by=-b-1"]

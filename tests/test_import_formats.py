@@ -574,3 +574,16 @@ def test_a_value_of_another_kind_than_expected_is_kept(project, name, text):
     for key in ("description", "labels", "tags", "priority", "closed_at", "end", "comments", "annotations"):
         if key in record and not isinstance(record[key], str) or key in record and record[key] in ("urgent", "soon"):
             assert kept[key] == record[key], key
+
+
+def test_the_archive_of_a_folder_comes_too_but_for_what_lies_in_the_folder_again(project):
+    theirs = project.folder / "theirs/.tasks"
+    for place, task_id, subject in (("", "b", "y"), ("archive/2026-09", "a", "x"), ("archive/undated", "b", "old")):
+        (theirs / place).mkdir(parents=True, exist_ok=True)
+        text = {"id": task_id, "subject": subject, "description": "", "status": "completed", "owner": None}
+        (theirs / place / f"{task_id}.json").write_text(
+            json.dumps(text | {"blockedBy": ["a"] * (task_id == "b"), "rev": 1})
+        )
+    answer = project.bring(theirs)
+    assert sorted(answer.created) == ["a", "b"] and answer.findings == ()
+    assert (project.tasks["b"]["subject"], project.tasks["b"]["blockedBy"]) == ("y", ["a"])

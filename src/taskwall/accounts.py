@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from .core.model import PERSONS
+from .core.state import HELD
 from .outcomes import Changed, Created, Place, Released, SetUp, Trusted
 from .overviews import Graph, History, Why
-from .results import PAGE
+from .results import PAGE, Inbox
 from .wording import (
     ALL,
     MARKS,
     MAX_ITEMS,
+    MAX_REASONS,
     MAX_TEXT,
+    after,
     because,
     block,
     came_of,
@@ -118,8 +121,9 @@ MAX_TREE = 6_000
 
 def _branch(step: Step) -> str:
     deep = step.depth > MAX_INDENT
-    name = f"{MARKS[step.row.task.status]} {safe(step.row.task.id)} (see above)" if step.seen else line(step.row)
-    return f"{'  ' * min(step.depth, MAX_INDENT)}{f'{step.depth}: ' if deep else ''}{name}"
+    task = step.row.task
+    again = f"{MARKS[task.status]} {safe(task.id)}: {safe(task.subject)} (see above)" if step.seen else ""
+    return f"{'  ' * min(step.depth, MAX_INDENT)}{f'{step.depth}: ' if deep else ''}{again or line(step.row)}"
 
 
 MAX_INDENT = 12
@@ -181,6 +185,26 @@ def _without_parents(steps: Iterable[Step]) -> list[Step]:
     return found
 
 
+def _inbox(answer: Inbox) -> list[str]:
+    """Each with all that its decision takes, and the command that makes it."""
+    found = [_to_decide(row, behind) for row, behind in zip(answer.rows, answer.behind, strict=False)]
+    return [*found, *after(answer)] or ["Nothing waits for a person."]
+
+
+def _to_decide(row: Row, behind: Sequence[str]) -> str:
+    task = row.task
+    by, at = safe(task.created_by or ""), safe((task.created_at or "")[:16])
+    question = block(task.question or "").replace("\n", "\n  ")
+    told = [
+        f"asked by {by} at {at}" if by and row.state != HELD else "",
+        f"question: {question}" if task.question and task.question != task.subject else "",
+        f"options: {'; '.join(map(safe, task.options))}" if task.options else "",
+        f"waiting for it: {some(behind, MAX_REASONS)}" if behind else "",
+        f"taskwall resume {task.id}" if row.state == HELD else f"taskwall answer {task.id} TEXT",
+    ]
+    return "\n  ".join([line(row), *filter(None, told)])
+
+
 def _place(answer: Place) -> list[str]:
     if answer.git:
         made = f"Made {safe(answer.path)}" if answer.made else f"board: {safe(answer.path)}"
@@ -226,6 +250,7 @@ LINES: dict[type, Callable[[Any], list[str]]] = {
     Why: _why,
     History: _history,
     Graph: _graph,
+    Inbox: _inbox,
     Place: _place,
     Trusted: _trusted,
     SetUp: _set_up,

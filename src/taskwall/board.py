@@ -10,7 +10,7 @@ import os
 from itertools import chain, islice
 
 from .core import rules
-from .core.errors import Refused
+from .core.errors import Invalid, Refused
 from .core.light import suppress
 from .core.model import Actor
 from .core.state import actionable
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 NEAR = 50
 """How many tasks a claim looks at before it lets others go on and chooses without the lock."""
+MOST_DAYS = 36_500
+"""Before how many days the archive may be asked to begin: further back no clock need reach."""
 MAX_NAMED = 5
 """How many tasks a notice names."""
 
@@ -224,6 +226,8 @@ class Board(Onlooker):
 
     def archive(self, older_than: float = 0) -> Archived:
         """Take the tasks out of the way that were finished more than so many days ago."""
+        if not 0 <= older_than < MOST_DAYS:
+            raise Invalid(f"{older_than:g} days is no age", next="give the days since a task was finished; 0 is all")
         before = timestamp(self._clock() - int(older_than * DAY_NS)) if older_than else None
         finished = [task.id for task in rules.archivable(self.store.read(), before)]
         gone, left = self.store.archive(finished)

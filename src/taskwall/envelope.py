@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .core.errors import Refused
     from .outcomes import Changed, Created, Released
     from .overviews import Graph, Why
-    from .results import Answer, Listing, Offer, Shown
+    from .results import Answer, Inbox, Listing, Offer, Shown
 
 
 def envelope(answer: Answer) -> dict[str, Any]:
@@ -87,6 +87,13 @@ def _listing_data(answer: Listing) -> dict[str, Any]:
     return {"tasks": tasks, "more": answer.more, "finished": answer.finished, "total": answer.total}
 
 
+def _inbox_data(answer: Inbox) -> dict[str, Any]:
+    data = _listing_data(answer)
+    for task, behind in zip(data["tasks"], answer.behind, strict=True):
+        task["dependents"] = list(behind)
+    return data
+
+
 def _shown_data(answer: Shown) -> dict[str, Any]:
     task = _task(answer.row) | ({"extra": answer.row.task.extra} if answer.row.task.extra else {})
     task["reasons"] = [_plain(reason) for reason in answer.row.reasons]
@@ -126,6 +133,7 @@ _DATA: dict[str, Callable[[Any], Any]] = {
     "Changed": _changed_data,
     "Created": _created_data,
     "Released": _released_data,
+    "Inbox": _inbox_data,
     "Listing": _listing_data,
     "Shown": _shown_data,
     "Offer": _offer_data,

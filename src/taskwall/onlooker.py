@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from itertools import islice
 
-from .core.model import CLOSED
-from .core.state import Waiting, actionable, waits_for, who_must_act, would_unblock
+from .core.state import HELD, WAITING, Waiting, actionable, waits_for, who_must_act, would_unblock
 from .core.view import age, locate
-from .results import MOST_COUNTED, PAGE, Listing, Offer, Row, Shown, rows
+from .results import MOST_COUNTED, PAGE, Inbox, Listing, Offer, Row, Shown, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class Onlooker:
         everything: bool = False,
     ) -> Listing:
         """Tasks by age that match all that is given; finished ones only when asked for by `everything` or state."""
-        from .selection import require_states, wanted_by  # imported late: no other verb selects
+        from .selection import among, require_states, wanted_by  # imported late: no other verb selects
 
         require_states(states)
         view = self.store.read()
@@ -64,7 +63,7 @@ class Onlooker:
         hidden = not everything and not states
         if owner or label or glob or text or states:
             fits = wanted_by(view, owner, label, glob, text, states)
-            wanted = [t for t in view.by_age(closed=not states or bool({*states} & {*CLOSED})) if fits(t)]
+            wanted = [t for t in among(view, states) if fits(t)]
             finished = sum(task.closed for task in wanted) if hidden else 0
             wanted = [t for t in wanted if not (hidden and t.closed) and (last is None or age(t) > age(last))]
             count = len(wanted)
@@ -75,6 +74,13 @@ class Onlooker:
             finished = total - unfinished if hidden else 0
         page = wanted[:most]
         return Listing(rows(view, page), more=count - len(page), finished=finished, total=total)
+
+    def waiting(self, *, after: str = "", limit: int = PAGE) -> Inbox:
+        """What waits for a person to decide or to resume, by age, and what waits behind it."""
+        found = self.list((WAITING, HELD), after=after, limit=limit)
+        view = self.store.read()
+        behind = tuple(tuple(task.id for task in view.behind(row.task)) for row in found.rows)
+        return Inbox(found.rows, found.more, found.finished, found.total, behind)
 
     def get(self, name: str) -> Shown:
         """Everything stored and derived of one task."""

@@ -6,16 +6,18 @@ Here stand those of the looks that agents take all day; the others are `accounts
 from __future__ import annotations
 
 from .core.model import BY_HAND, IDLE, stored
-from .results import MOST_COUNTED, PAGE, Listing, Offer, Report, Shown
+from .results import Listing, Offer, Report, Shown
 from .wording import (
     ALL,
     MAX_ITEMS,
     MAX_TEXT,
+    after,
     because,
     block,
     came_of,
     indented,
     line,
+    plus,
     printed,
     rest,
     safe,
@@ -25,7 +27,7 @@ from .wording import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
     from typing import Any
 
     from .core.errors import Refused
@@ -43,7 +45,7 @@ def text(answer: Answer, most: int | None = MOST) -> str:
     if most is None or len(told) * 4 <= most or len(told.encode()) <= most:
         return told
     if isinstance(answer, (Listing, Offer)) and len(answer.rows) > 1:
-        return text(_fewer(answer, most), most)
+        return text(_fewer(answer, lines, most), most)
     from .lengths import leveled  # imported late: most answers are short
 
     return leveled([safe(each, lines=True) for each in lines], most, ALL)
@@ -61,13 +63,15 @@ def counted(answer: Answer, most: int = MOST) -> str:
     """An answer in at most so many bytes; a list says first how long it is, for whoever reads no further."""
     if not isinstance(answer, (Listing, Offer)) or not answer.rows:
         return text(answer, most)
-    answer = _fewer(answer, most)
-    return safe("\n".join([_counts(answer), *map(line, answer.rows)]), lines=True)
+    lines = _lines_of(type(answer))(answer)[: len(answer.rows)]
+    if sum(len(each.encode()) + 1 for each in lines) > most - MAX_COUNTS:
+        answer = _fewer(answer, lines, most)
+    return safe("\n".join([_counts(answer), *lines[: len(answer.rows)]]), lines=True)
 
 
-def _fewer(answer: Listing | Offer, most: int) -> Listing | Offer:
-    """A list of the first rows, which fit in so many bytes; of one at least."""
-    shown = max(1, within(map(line, answer.rows), most - MAX_COUNTS))
+def _fewer(answer: Listing | Offer, lines: Sequence[str], most: int) -> Listing | Offer:
+    """A list without its last rows, so that the others fit in so many bytes. lines: first of all, one a row."""
+    shown = max(1, min(len(answer.rows) - 1, within(lines, most - MAX_COUNTS)))
     return answer.replace(rows=answer.rows[:shown], more=answer.more + len(answer.rows) - shown)
 
 
@@ -78,7 +82,7 @@ MAX_COUNTS = 200
 def _counts(answer: Listing | Offer) -> str:
     """How many tasks there are, how many of them are shown, and how to see the others."""
     shown, total = len(answer.rows), len(answer.rows) + answer.more
-    words = [f"{shown} of {total}{_plus(answer)} tasks" if shown < total else f"{total} task{'s' * (total > 1)}"]
+    words = [f"{shown} of {total}{plus(answer)} tasks" if shown < total else f"{total} task{'s' * (total > 1)}"]
     if isinstance(answer, Listing):
         words += [f"{answer.finished} finished"] if answer.finished else []
         words += [f"the next ones: list_tasks with after={answer.rows[shown - 1].task.id}"] if shown < total else []
@@ -104,23 +108,6 @@ def _listing(answer: Listing) -> list[str]:
         return ["No tasks. Use create_task (taskwall add) to add some."]
     lines = [line(row) for row in answer.rows] or ["No task matches." if not answer.finished else "No open tasks."]
     return lines + after(answer)
-
-
-def after(answer: Listing | Offer) -> list[str]:
-    """What follows the rows of a list: how many more there are, and the command that shows them."""
-    shown, total = len(answer.rows), len(answer.rows) + answer.more
-    if isinstance(answer, Listing):
-        way = f": list --after {safe(answer.rows[-1].task.id)} (with the same filters)" if shown else ""
-        finished = [f"{answer.finished} finished"] if answer.finished else []
-    else:
-        most = PAGE if _plus(answer) else min(total, PAGE)
-        way, finished = f": taskwall next -n {most}" if shown < PAGE else "", []
-    return ([f"… {answer.more}{_plus(answer)} more{way}"] if answer.more else []) + finished
-
-
-def _plus(answer: Listing | Offer) -> str:
-    """What stands behind a number that was not counted to its end."""
-    return "+" if isinstance(answer, Offer) and answer.more >= MOST_COUNTED else ""
 
 
 def _shown(answer: Shown) -> list[str]:

@@ -75,6 +75,12 @@ class Listing(Answer):
     total: int = 0
 
 
+class Inbox(Listing):
+    """What waits for a person. behind: per row, the open tasks that wait for it."""
+
+    behind: tuple[tuple[str, ...], ...] = ()
+
+
 class Shown(Answer):
     """Everything about one task."""
 

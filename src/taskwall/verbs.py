@@ -98,10 +98,29 @@ def list_tasks(
     limit: at most this many
     everything: finished tasks too
     """
-    states = [{"done": "completed", "canceled": "cancelled"}.get(name, name) for name in state or ()]
+    states = [STATE_WORDS.get(name.lower(), name.lower()) for name in state or ()]
     return board.list(
         states, owner=owner, label=label, glob=id_glob, text=text, after=after, limit=limit, everything=everything
     )
+
+
+@verb(writes=False)
+def waiting(board: Board, after: str = "", limit: int = PAGE) -> Answer:
+    """List what waits for a person to act. Decisions come with their choices, and with what waits behind.
+
+    after: id to go on from
+    limit: at most this many
+    """
+    return board.waiting(after=after, limit=limit)
+
+
+STATE_WORDS = {
+    **dict.fromkeys(("open", "todo"), "pending"),
+    **dict.fromkeys(("doing", "in-progress", "claimed"), "in_progress"),
+    **dict.fromkeys(("done", "finished"), "completed"),
+    "canceled": "cancelled",
+}
+"""What others call states."""
 
 
 @verb(agents="task_id", writes=False)
@@ -115,7 +134,7 @@ def get_task(board: Board, task_id: str) -> Answer:
 
 @verb(agents="", writes=False)
 def next_actionable(board: Board, limit: int = 3) -> Answer:
-    """Show what you may start now, best first; when nothing, who must act.
+    """Show what you may start now, best first. When nothing, who must act.
 
     limit: how many to show
     """
@@ -159,7 +178,9 @@ def release_task(board: Board, task_id: str = "", reason: str = "", failed: bool
     session: instead of one task, all that this session holds
     """
     if bool(task_id) == bool(session):
-        raise Invalid("release_task needs a task_id or a session", next="give one of them")
+        raise Invalid(
+            "a task or a session is needed, one of them", next="`taskwall release ID` (task_id), or --session NAME"
+        )
     if session:
         return board.release_session(session, reason=reason, failed=failed)
     return board.release(task_id, reason=reason, failed=failed)
@@ -218,7 +239,10 @@ def update_task(
         remove_blocked_by=tuple(remove_blocked_by or ()),
     )
     if edit == Edit():
-        raise Invalid("nothing to change was given", next="give a field, a note or an edge")
+        raise Invalid(
+            "nothing to change was given",
+            next="give a field or a note; `taskwall block` and `unblock` change what it waits for",
+        )
     return board.update(task_id, edit)
 
 
@@ -235,7 +259,7 @@ def ask_person(board: Board, task_id: str, question: str, options: list[str] | N
 
 @verb(repeatable=True)
 def answer(board: Board, task_id: str, text: str) -> Answer:
-    """Answer a decision that waits for you, a person; says which tasks this unblocked.
+    """Answer a decision that waits for you, a person. Says which tasks this unblocked.
 
     task_id: the decision
     text: the answer
@@ -245,7 +269,7 @@ def answer(board: Board, task_id: str, text: str) -> Answer:
 
 @verb()
 def hold(board: Board, task_id: str, reason: str = "") -> Answer:
-    """Let nobody start a task until a person resumes it; your own claim on it is released.
+    """Let nobody start a task until a person resumes it. Your own claim on it is released.
 
     task_id: its id
     reason: why
@@ -275,7 +299,7 @@ def cancel(board: Board, task_id: str, cascade: bool = False, drop_edges: bool =
 
 @verb(repeatable=True)
 def reopen(board: Board, task_id: str) -> Answer:
-    """Take a finished task back to pending; names the tasks that relied on it.
+    """Take a finished task back to pending. Names the tasks that relied on it.
 
     task_id: its id
     """
@@ -322,7 +346,7 @@ def history(board: Board, task_id: str = "", limit: int = PAGE) -> Answer:
 
 @verb(writes=False)
 def fleet(board: Board) -> Answer:
-    """Show who works where, how leases stand, what was done lately, and which decision waits longest."""
+    """Show who works where. Tells how leases stand, what was done lately, and which decision waits longest."""
     return board.fleet()
 
 

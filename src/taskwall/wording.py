@@ -8,6 +8,7 @@ from __future__ import annotations
 from .core.jsontext import dumps
 from .core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, STATUSES
 from .core.state import BROKEN, HELD, STALE, WAITING
+from .results import MOST_COUNTED, PAGE, Inbox, Listing, Offer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,6 +92,25 @@ def section(title: str, items: Sequence[Row]) -> list[str]:
 
 def rest(items: Sequence[Row]) -> list[str]:
     return [f"… {len(items) - MAX_ITEMS} more ({ALL})"] if len(items) > MAX_ITEMS else []
+
+
+def after(answer: Listing | Offer) -> list[str]:
+    """What follows the rows of a list: how many more there are, and the command that shows them."""
+    shown, total = len(answer.rows), len(answer.rows) + answer.more
+    if isinstance(answer, Listing):
+        last = safe(answer.rows[-1].task.id) if shown else ""
+        way = f": list --after {last} (with the same filters)" if shown else ""
+        way = f": waiting --after {last}" if shown and isinstance(answer, Inbox) else way
+        finished = [f"{answer.finished} finished"] if answer.finished else []
+    else:
+        most = PAGE if plus(answer) else min(total, PAGE)
+        way, finished = f": taskwall next -n {most}" if shown < PAGE else "", []
+    return ([f"… {answer.more}{plus(answer)} more{way}"] if answer.more else []) + finished
+
+
+def plus(answer: Listing | Offer) -> str:
+    """What stands behind a number that was not counted to its end."""
+    return "+" if isinstance(answer, Offer) and answer.more >= MOST_COUNTED else ""
 
 
 def some(names: Sequence[str], most: int) -> str:

@@ -107,6 +107,7 @@ CALLS = [
     ("agent", "why", {"task_id": T}),
     ("agent", "history", {"task_id": T}),
     ("agent", "graph", {}),
+    ("agent", "waiting", {}),
     ("agent", "fleet", {}),
 ]
 assert {name for _, name, _ in CALLS} == VERBS.keys(), "every verb is tried"

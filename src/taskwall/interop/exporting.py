@@ -49,7 +49,7 @@ def _write(path: str, text: str, *, force: bool) -> None:
         with tempfile.TemporaryDirectory(prefix=".taskwall-", dir=folder) as scratch:
             write_all(DISK, [Write(path, text, exclusive=not force)], scratch, durable=True)
     except FileExistsError:
-        raise Invalid(f"{path} exists already", next="name a new file") from None
+        raise Invalid(f"{path} exists already", next="name a new file, or --force to replace it") from None
     except OSError as error:
         raise Unwritable(
             f"{path} cannot be written: {error.strerror}", next="name a file in a folder of yours"

@@ -235,13 +235,23 @@ def update(view: View, actor: Actor, task: Task, epoch: int | None, now: str, *,
         put=tuple(after.changed.values()),
         claims=ended(view, task) if spent else (),
         events=(
-            event(actor, now, "update", task, fields=sorted(changes), note=edit.note),
+            event(actor, now, "update", task, fields=sorted(changes), note=edit.note, **_differences(task, changes)),
             *(event(actor, now, "update", blocker, fields=["blocks"]) for blocker in unlinked),
         ),
         unblocked=unblocked(view, after, [task.id]),
     )
     waiting = [*([task.id] if edit.add_blocked_by else []), *([changes["parent"]] if changes.get("parent") else [])]
     return _give_back_waiting(view, after, actor, change, waiting, epoch, now)
+
+
+def _differences(task: Task, changes: dict[str, Any]) -> dict[str, str]:
+    """What a log tells of changes by which work goes another way: for whom it is, and what it waits for."""
+    told = {name: f"{getattr(task, name) or '-'} → {changes[name] or '-'}" for name in ("owner",) if name in changes}
+    if "blocked_by" in changes:
+        before, after = dict.fromkeys(task.blocked_by), dict.fromkeys(changes["blocked_by"])
+        edges = [f"+{i}" for i in after if i not in before] + [f"-{i}" for i in before if i not in after]
+        told["blocked_by"] = " ".join(edges)
+    return told
 
 
 def _edited_fields(view: View, actor: Actor, task: Task, edit: Edit, now: str) -> dict[str, Any]:

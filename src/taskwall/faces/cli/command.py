@@ -10,7 +10,7 @@ from ...registry import VERBS, integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
 
@@ -55,7 +55,7 @@ class Argument:
 
 
 class Command:
-    """One command of the synopsis. fixed: arguments that it always gives to its verb. empty: said of an empty list.
+    """One command of the synopsis.
 
     doc: what it does, where that is not what its verb says. tail: what all that stands behind `--` is for.
     """
@@ -66,13 +66,10 @@ class Command:
         verb: str,
         arguments: tuple[Argument, ...] = (),
         *,
-        fixed: Mapping[str, Any] | None = None,
         doc: str = "",
-        empty: str = "",
         tail: str = "",
     ) -> None:
-        self.name, self.verb, self.arguments, self.fixed = name, verb, arguments, fixed or {}
-        self.doc, self.empty, self.tail = doc, empty, tail
+        self.name, self.verb, self.arguments, self.doc, self.tail = name, verb, arguments, doc, tail
 
     @property
     def help(self) -> str:
@@ -106,12 +103,11 @@ class Command:
     def values(self, args: SimpleNamespace) -> dict[str, Any]:
         """The arguments of the verb that were given. Raises Invalid."""
         given = {argument.to: (argument.kind, getattr(args, argument.to)) for argument in self.arguments}
-        found = {
+        return {
             to: _READ[kind](value) if kind in _READ else value
             for to, (kind, value) in given.items()
             if value is not None
         }
-        return {**self.fixed, **found}
 
 
 GLOBALS = (

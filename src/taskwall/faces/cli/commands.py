@@ -28,7 +28,7 @@ COMMANDS = DAILY | {
                 Argument("PATH", "path", doc="the board of another program, or a project that holds one"),
                 Argument("--dry-run", "dry_run", "flag", "say what would happen; write nothing"),
             ),
-            doc="Bring the tasks of another program here, all or none, with a report of what had no place. "
+            doc="Bring the tasks of another program here. All or none, with a report of what had no place. "
             "Again, it updates what was not changed here.",
         ),
         Command(
@@ -44,7 +44,7 @@ COMMANDS = DAILY | {
         Command(
             "selftest",
             "",
-            doc="Try for half a minute whether a board is safe on this file system; leaves nothing behind.",
+            doc="Try whether a board is safe on this file system. Takes half a minute, leaves nothing behind.",
         ),
         Command(
             "trust",
@@ -73,14 +73,14 @@ COMMANDS = DAILY | {
                 Argument("--yes", "yes", "flag", "write without asking"),
                 Argument("--stop-hook", "stop_hook", "flag", "with a hook that asks an agent that stops what it holds"),
             ),
-            doc="Make coding agents use the board: MCP server, hooks, skill and instructions. Shows what it changes. "
+            doc="Make coding agents use the board. MCP server, hooks, skill and instructions: shows what it changes. "
             "`setup git`: let git merge task files by their fields.",
         ),
         Command(
             "uninstall",
             "",
             (Argument("--yes", "yes", "flag", "without asking"),),
-            doc="Take back all that set-up wrote in this project, for git and for clients. Tasks stay.",
+            doc="Take back all that set-up wrote, for git and for clients. Tasks stay.",
         ),
         Command(
             "doctor",
@@ -101,7 +101,7 @@ COMMANDS = DAILY | {
                 Argument("PATH", "path", doc="where the file lies in the worktree"),
                 Argument("[SIZE]", "size", doc="of git's conflict markers"),
             ),
-            doc="What git calls to merge a task file, once `setup git` has told it to.",
+            doc="What git calls to merge a task file. `setup git` tells it to.",
         ),
         Command(
             "agent",
@@ -176,7 +176,7 @@ COMMANDS = DAILY | {
                     "TARGET", "target", doc="postgresql://…?board=NAME, or a folder when the board lies in a database"
                 ),
             ),
-            doc="Move the board, whole, to PostgreSQL or back to files, and compare. Where it was it is only read.",
+            doc="Move the board, whole, to PostgreSQL or back to files. Both are compared; the old one is only read.",
         ),
         Command(
             "mcp",
@@ -184,7 +184,7 @@ COMMANDS = DAILY | {
             (Argument("--tools", "tools", doc="these verbs instead of the ten, with commas between them"),),
             doc="Serve the board to an MCP client on standard input and output.",
         ),
-        Command("prime", "", doc="Tell an agent in a few lines what it holds, what is next and who must act."),
+        Command("prime", "", doc="Tell an agent what it holds, what is next and who must act. In a few lines."),
         Command(
             "hook",
             "",
@@ -192,7 +192,7 @@ COMMANDS = DAILY | {
                 Argument("[EVENT]", "event", doc="SessionStart, SessionEnd, SubagentStop, TaskCreated, …"),
                 Argument("--strict", "strict", "flag", "a refusal reaches the client, as exit status 2"),
             ),
-            doc="Answer a hook of a coding agent, whose JSON comes on standard input. Never fails. "
+            doc="Answer a hook of a coding agent. Its JSON comes on standard input. Never fails. "
             "Tasks of the client's own list are mirrored on the board, reserved for it.",
         ),
         Command(

@@ -26,6 +26,7 @@ DAILY = {
                 Argument("--check", "checks", "many"),
                 Argument("--key", "key"),
             ),
+            doc="Create one task on the board. For several that depend on each other use `taskwall plan`.",
         ),
         Command(
             "plan",
@@ -34,13 +35,15 @@ DAILY = {
                 Argument("FILE", "tasks", "plan", "JSON, or lines `ref: subject <- ref, id`; - for standard input"),
                 Argument("--key", "key"),
             ),
-            doc="Create many dependent tasks at once, all or none, from a file of JSON or of plain lines.",
+            doc="Create many dependent tasks at once, all or none. From a file of JSON or of plain lines.",
         ),
         Command(
             "list",
             "list_tasks",
             (
-                Argument("[STATE]", "state", "ids", f"only tasks in one of these states: {', '.join(STATES)}"),
+                Argument(
+                    "[STATE]", "state", "ids", f"only tasks in one of these states: {', '.join(STATES)}, archived"
+                ),
                 Argument("--owner", "owner"),
                 Argument("--label", "label"),
                 Argument("--id", "id_glob"),
@@ -52,10 +55,8 @@ DAILY = {
         ),
         Command(
             "waiting",
-            "list_tasks",
-            fixed={"state": ["waiting", "held"]},
-            doc="List what waits for a person to act.",
-            empty="Nothing waits for a person.",
+            "waiting",
+            (Argument("--after", "after"), Argument("--limit -n", "limit", "int")),
         ),
         Command("show", "get_task", (ID,)),
         Command("next", "next_actionable", (Argument("-n --limit", "limit", "int"),)),
@@ -72,7 +73,7 @@ DAILY = {
         Command(
             "done",
             "complete_task",
-            (ID, Argument("-m --result", "result", "text"), Argument("--product", "products", "many")),
+            (ID, Argument("-m --message --result", "result", "text"), Argument("--product", "products", "many")),
         ),
         Command(
             "release",
@@ -141,7 +142,7 @@ DAILY = {
             "diff",
             "",
             (Argument("[A..B]", "revisions", "id", "two commits; A: since then; without one: since HEAD"),),
-            doc="Say in task words what changed on the board between two commits, or since one.",
+            doc="Say in task words what changed between two commits. Or since one.",
         ),
         Command("fleet", "fleet"),
         Command("graph", "graph", (Argument("--mermaid", "mermaid", "flag", "as a Mermaid flowchart"),)),

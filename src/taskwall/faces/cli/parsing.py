@@ -67,7 +67,25 @@ class Parser(argparse.ArgumentParser):
         return ""
 
     def error(self, message: str) -> NoReturn:
-        raise Invalid(f"{self.prog}: {message}", next=f"see `{self.prog} --help`")
+        raise Invalid(f"{self.prog}: {message}", next=f"{self._way(message)}see `{self.prog} --help`")
+
+    def _way(self, message: str) -> str:
+        """What helps with the words that are wrong most often."""
+        ours = [action for action in self._actions if action.help is not None and action.dest not in _EVERYWHERE]
+        if message.startswith("unrecognized arguments:") and len(ours) <= MAX_TAKEN:
+            takes = [
+                max(action.option_strings, key=len) if action.option_strings else str(action.metavar) for action in ours
+            ]
+            return f"it takes {', '.join(takes)}; " if takes else "it takes nothing more; "
+        greedy = [action.option_strings[0] for action in ours if action.option_strings and action.nargs == "+"]
+        if "arguments are required" in message and greedy:
+            return f"put it before {', '.join(greedy)}, which take every word behind them; "
+        return ""
+
+
+MAX_TAKEN = 15
+"""How many words and options of a command are named to whoever gave another."""
+_EVERYWHERE = ("help", *(argument.to for argument in GLOBALS))
 
 
 def parser_of(command: Command) -> Parser:

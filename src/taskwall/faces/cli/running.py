@@ -8,7 +8,7 @@ import sys
 from ... import config, render
 from ...core.errors import Invalid
 from ...registry import VERBS
-from ...results import Listing, Offer
+from ...results import Inbox, Listing, Offer
 from ...wording import safe
 
 TYPE_CHECKING = False
@@ -51,10 +51,7 @@ def call(command: Command, args: SimpleNamespace) -> int:
         print(f"note: {safe(notice)}", file=sys.stderr)
     if not location.exists:
         print(f"note: made the board {safe(location.path)} ({location.why})", file=sys.stderr)
-    if command.empty and isinstance(answer, Listing) and not answer.rows and not args.json:
-        print(command.empty)
-    else:
-        print_answer(answer, args)
+    print_answer(answer, args)
     return answer.exit
 
 
@@ -70,7 +67,7 @@ def print_answer(answer: Answer, args: SimpleNamespace) -> None:
 
         assert isinstance(answer, Graph)
         print(mermaid(answer))
-    elif isinstance(answer, (Listing, Offer)) and answer.rows and sys.stdout.isatty():
+    elif isinstance(answer, (Listing, Offer)) and not isinstance(answer, Inbox) and answer.rows and sys.stdout.isatty():
         from .tables import print_table
 
         print_table(answer)

@@ -7,8 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ...render import after
-from ...wording import safe
+from ...wording import after, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -41,7 +41,10 @@ def doctor(
     """
     require_files(location)
     if not location.exists:
-        raise Invalid(f"there is no board: {location.path} does not exist ({location.why})", next="`taskwall where`")
+        raise Invalid(
+            f"there is no board: {location.path} does not exist ({location.why})",
+            next="`taskwall init` makes one; `taskwall where` tells where it was looked for",
+        )
     first = examine(location, now())
     plan = [each.repair for each in first if each.repair] if fix else []
     told = [repair.words for repair in plan]

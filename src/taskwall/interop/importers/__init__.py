@@ -12,6 +12,7 @@ from contextlib import suppress
 from ...core.errors import Invalid
 from ...core.record import Record
 from ...core.rules.incoming import SKIPPED, UNREADABLE, Finding
+from ...stores.files.archive import ARCHIVE
 from ...stores.files.dialects import recognise
 from ...stores.files.disk import DISK, NotPlain
 from ...stores.files.plain import NotATask
@@ -30,6 +31,7 @@ class Format(Record):
     """One kind of board. places: where it lies in a project, below the folder that is given.
 
     suffix: of the files in a place that is a folder. deep: with the folders below it. names: other words for it.
+    archive: a folder in it for finished tasks, with those below it; what lies outside of it, too, counts there.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Format(Record):
     suffix: str = ""
     deep: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    archive: str = ""
     worldwide: bool = False  # its ids are unique beyond one board
 
 
@@ -60,6 +63,7 @@ FORMATS = {
             (".tasks",),
             ".json",
             names=("claude", "claude-code", "lesson", "numbered", "research", "arm", "nested"),
+            archive=ARCHIVE,
         ),
         Format("checklist", checklist.read, (), names=("markdown", "md")),
         Format("jsonl", ours.read, (), names=("taskwall",), worldwide=True),
@@ -227,12 +231,15 @@ def _files(source: Source, findings: list[Finding]) -> list[tuple[str, str]]:
     """The files of a source, by their names below it."""
     if not os.path.isdir(source.path):
         return [(os.path.basename(source.path), source.path)]
-    inner = [os.path.join(source.path, name) for name in source.form.deep] or [source.path]
-    found = []
-    for folder_path in inner:
+    form = source.form
+    below = [os.path.join(source.path, name) for name in (form.deep or filter(None, [form.archive]))]
+    found, seen = [], set()
+    for folder_path in [*([] if form.deep else [source.path]), *below]:
         for at, folders, names in os.walk(folder_path, onerror=lambda error: _tell(findings, error)):
-            folders[:] = sorted(folders) if source.form.deep else []
-            found += [os.path.join(at, name) for name in sorted(names) if name.endswith(source.form.suffix)]
+            folders[:] = sorted(folders) if folder_path in below else []
+            fitting = [name for name in sorted(names) if name.endswith(form.suffix)]
+            found += [os.path.join(at, name) for name in fitting if not form.archive or name not in seen]
+            seen.update(fitting)
     return [(os.path.relpath(path, source.path).replace(os.sep, "/"), path) for path in found]
 
 
