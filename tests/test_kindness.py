@@ -153,6 +153,36 @@ def test_a_refusal_names_few_of_many_tasks_in_the_way(board):
     assert len(refusal.value.by) == 300
 
 
+def test_a_plan_that_was_made_before_is_made_again_but_said(board):
+    plan = [rules.Draft(" first"), rules.Draft("second")]
+    assert board.create(plan).notices == ()
+    (notice,) = board.create(plan).notices
+    assert notice.endswith("has the subject of the first already; with --key NAME a plan is made once")
+    keyed = [draft.replace(key=f"k/{n}") for n, draft in enumerate(plan)]
+    assert board.create(keyed).notices == board.create(keyed).notices == board.create(plan[:1]).notices == ()
+
+
+def test_people_are_told_times_and_lists_as_they_write_them(board, board_for):
+    add(board, "t1", owner="")
+    call(board, "create_tasks", {"tasks": [{"subject": "s", "id": "s1", "for": "user"}]})
+    assert board.get("s1").row.state == "waiting"
+    board.update("t1", rules.Edit(labels=("费用", "ui"), metadata={"k": [1]}))
+    told = render.text(board.get("t1"))
+    assert "\nlabels: 费用, ui\n" in told and '\nmetadata: {"k": [1]}\n' in told
+    board.claim("t1")
+    with pytest.raises(Refused, match=r"already claimed by agent since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"):
+        board_for("bob").claim("t1")
+
+
+def test_a_person_is_not_told_to_wait_for_what_they_hold(board_for):
+    user = board_for("user")
+    add(user, "mine"), add(user, "after", "mine")
+    user.claim("mine")
+    digest = user.digest()
+    assert ([row.task.id for row in digest.held], digest.waiting.decisions) == (["mine"], ())
+    assert board_for("agent").digest().waiting.decisions == (("user", "mine"),)
+
+
 def test_a_long_plan_is_told_in_few_lines(board):
     made = board.create([rules.Draft(f"s{n}") for n in range(300)])
     told = render.text(made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .core.model import PERSONS
+from .core.model import PERSONS, to_the_second
 from .core.state import HELD
 from .outcomes import Changed, Created, Place, Released, SetUp, Trusted
 from .overviews import Graph, History, Why
@@ -139,15 +139,13 @@ def _why(answer: Why) -> list[str]:
 
 
 def _history(answer: History) -> list[str]:
-    import re  # imported late: see `replaced`
-
-    from .lengths import clipped
+    from .lengths import clipped  # imported late: no other account needs it
 
     known = ("at", "by", "session", "verb", "task")
     lines = []
     for event in answer.events:
         told = [safe(str(event.get(key))) for key in ("at", "by", "verb", "task")]
-        told[0] = re.sub(r"\.\d+Z$", "Z", told[0])
+        told[0] = to_the_second(told[0])
         told += [
             f"{safe(str(key))}={clipped(printed(value), MAX_WORDS)}" for key, value in event.items() if key not in known
         ]

@@ -46,7 +46,10 @@ class Digest(Answer):
             sum(1 for _ in view.in_progress()) - len(held),
             rows(view, startable[:NEXT]),
             max(0, len(startable) - NEXT),
-            waiting.replace(holders=tuple(end for end in waiting.holders if end[1] not in mine)),
+            waiting.replace(
+                holders=tuple(end for end in waiting.holders if end[1] not in mine),
+                decisions=tuple(end for end in waiting.decisions if end[1] not in mine),
+            ),
         )
 
 

@@ -204,6 +204,7 @@ SYNONYMS = {
     "addBlockedBy": "add_blocked_by",
     "removeBlockedBy": "remove_blocked_by",
     "assignee": "owner",
+    "for": "owner",
     "status": "state",
     "states": "state",
     "query": "text",

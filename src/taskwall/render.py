@@ -119,7 +119,8 @@ def _shown(answer: Shown) -> list[str]:
     known = stored(task)
     shown = ("id", "subject", "description", "status", "owner", "blockedBy", "notes", "key")
     for key, value in {k: v for k, v in known.items() if k not in shown}.items():
-        lines.append(f"{key}: {printed(value)}")
+        plain = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        lines.append(f"{key}: {', '.join(map(safe, value)) if plain else printed(value)}")
     lines += [f"{safe(key)}: {printed(value)}" for key, value in task.extra.items()]
     if answer.claim:
         lines.append(f"claim: {_claim(answer.claim)}")

@@ -106,6 +106,11 @@ def stored(task: Task) -> dict[str, Any]:
 BY_HAND, IDLE, LIVE, LAPSED = "by hand", "idle", "live", "lapsed"
 
 
+def to_the_second(time: str) -> str:
+    """A time of ours as people are told it."""
+    return f"{time[:19]}Z" if time[19:20] == "." else time
+
+
 class Claim(Record):
     """One task's entry in the claim ledger: its latest claim, still there when that has ended.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import AmbiguousId, UnknownTask
-from .model import composed
+from .model import composed, to_the_second
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def removed(claim: Claim) -> UnknownTask:
     file = f".tasks/{claim.task}.json"
     return UnknownTask(
         f"{claim.task} is gone: its file was removed while {claim.actor} held it (claim {claim.epoch} since "
-        f"{claim.since}); the claim still stands",
+        f"{to_the_second(claim.since)}); the claim still stands",
         task=claim.task,
         by=(claim.actor,),
         next=f"bring the file back, then repeat the command: `git restore {file}`, or, when a commit removed it, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import errors, refusals
-from ..model import COMPLETED, IN_PROGRESS, PENDING, READ_ONLY_DIALECTS, checked_text
+from ..model import COMPLETED, IN_PROGRESS, PENDING, READ_ONLY_DIALECTS, checked_text, to_the_second
 from ..record import Record
 from ..state import attempts, is_lapsed, named, open_waits, reservation, unblocked
 from ..view import Overlay
@@ -112,7 +112,7 @@ def require_clear(view: View, task: Task) -> None:
 
 def holder(view: View, task: Task) -> str:
     claim = view.standing(task)
-    since = f" since {claim.since}" if claim else ""
+    since = f" since {to_the_second(claim.since)}" if claim else ""
     return f"{task.owner or 'somebody unnamed'}{since}"
 
 

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from .. import errors, refusals
-from ..model import COMPLETED, IN_PROGRESS, PENDING, Claim, checked_glob, checked_line, checked_text, checked_ttl
+from ..model import (
+    COMPLETED,
+    IN_PROGRESS,
+    PENDING,
+    Claim,
+    checked_glob,
+    checked_line,
+    checked_text,
+    checked_ttl,
+    to_the_second,
+)
 from ..state import HELD, attempts, is_for, is_lapsed, reservation, state, who_must_act
 from .change import (
     Change,
@@ -127,7 +137,7 @@ def _renewed(view: View, task: Task, ttl: float | None) -> Change:
     """The answer to somebody who claims by id what is theirs already."""
     held = view.current(task)
     lease = (ttl or held.ttl) if held else None
-    since = f" since {held.since}" if held else ""
+    since = f" since {to_the_second(held.since)}" if held else ""
     yours = f"{task.id} is already yours{since}; if another sub-agent works on it, claim without an id"
     claims = (held.replace(ttl=lease),) if held and lease else ()
     return Change(task, claims=claims, already=True, notices=(yours,))

@@ -132,10 +132,19 @@ def create(
     events = tuple(event(actor, str(t.created_at), "create", t, subject=t.subject) for t in after.changed.values())
     first = after.get(ids[0])
     assert first is not None
-    change = Change(first, put=tuple(after.changed.values()), events=events, already=not after.changed)
+    notices = _repeated(view, drafts) if after.changed else ()
+    change = Change(first, put=tuple(after.changed.values()), events=events, notices=notices, already=not after.changed)
     parents = [task.parent for task in change.put if task.parent]
     change = _give_back_waiting(view, after, actor, change, parents, None, times[-1])
     return change, tuple(task for i in ids if (task := after.get(i)))
+
+
+def _repeated(view: View, drafts: Sequence[Draft]) -> tuple[str, ...]:
+    """What is said of a plan that seems to have been made before."""
+    twins = view.by_subject(drafts[0].subject.strip()) if len(drafts) > 1 and not drafts[0].key else []
+    return tuple(
+        f"{twin} has the subject of the first already; with --key NAME a plan is made once" for twin in twins[:1]
+    )
 
 
 def _drafted(view: Overlay, actor: Actor, draft: Draft, task_id: str, local: dict[str, str], now: str) -> Task:
