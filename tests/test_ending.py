@@ -52,3 +52,12 @@ def test_commands_that_do_not_close_the_index_leave_a_short_log(tw, tmp_path):
     assert max(lengths) <= LONG_LOG, lengths
     assert os.path.getsize(tmp_path / ".tasks/.local/index") > LONG_LOG
     assert tw("show", "t-3").stdout.count("note ") == 20
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-"])
+def test_a_caller_who_closed_what_would_be_written_to_gets_the_status(tw, tmp_path, closed):
+    assert tw("add", "one", "--id", "one-1").returncode == 0
+    for words, status in (("list", 0), ("show one-1", 0), ("show two", 3), ("note one-1 x", 0)):
+        line = f'"{sys.executable}" -m taskwall {words} {closed}'
+        done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True)
+        assert (done.returncode, "Traceback" in done.stderr) == (status, False), (words, done.stderr)

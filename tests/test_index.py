@@ -124,6 +124,8 @@ EDITS = st.one_of(
     st.tuples(st.just("remove"), name),
     st.tuples(st.just("garbage"), name),
     st.tuples(st.just("twin"), name),
+    st.tuples(st.just("broken copy"), name),
+    st.tuples(st.sampled_from(["to the archive", "from the archive"]), name),
     st.tuples(st.just("status"), name, st.sampled_from(["pending", "in_progress", "completed", "done", "odd"])),
     st.tuples(st.just("blocks"), name, name),
     st.tuples(st.just("foreign"), name, st.lists(name, max_size=2)),
@@ -168,6 +170,21 @@ def edit(wall, in_place, what, task=None, *given):
             json.dumps({"id": task, "subject": f"work on {task}", "status": "pending", "blockedBy": given[0]}),
             in_place,
         )
+    elif what == "to the archive":
+        put_away = wall.path / "archive" / "2026-01" / path.name
+        put_away.parent.mkdir(parents=True, exist_ok=True)
+        done = {"id": task, "subject": f"work on {task}", "status": "completed", "blockedBy": []}
+        write(put_away, json.dumps(done), in_place)
+        path.unlink(missing_ok=True)
+    elif what == "from the archive":
+        for put_away in wall.path.glob(f"archive/*/{path.name}"):
+            os.replace(put_away, path)
+    elif what == "broken copy":
+        copy = path.with_name(f"copy-of-{path.name}")
+        if copy.exists():
+            copy.unlink()
+        elif path.exists():
+            write(copy, path.read_text()[:40], in_place)
     elif what == "garbage" and path.exists():
         write(path, path.read_text()[:20], in_place)
     elif path.exists():
@@ -179,7 +196,7 @@ def edit(wall, in_place, what, task=None, *given):
             path = wall.path / f"copy-of-{task}.json"
         changed = {"status": ("status",), "blocks": ("blocks",), "epoch": ("epoch",)}.get(what, ())
         for key in changed:
-            raw[key] = [given[0]] if key == "blocks" else given[0]
+            raw[key] = [given[0]] * 2 if key == "blocks" else given[0]
         if what == "blocks":
             raw.pop("rev", None)  # another program's file: ours stores an edge on one side alone
         write(path, json.dumps(raw), in_place)
@@ -331,6 +348,12 @@ def test_an_edit_that_was_kept_over_ours_is_not_hidden_by_the_index(tmp_path, mo
     wall.compare()
 
 
+def age(board, seconds=60):
+    """Let all files and folders have been as they are for so long."""
+    for path in (board, *board.rglob("*")):
+        os.utime(path, (time.time() - seconds,) * 2)
+
+
 class Counting(FileStore):
     """Counts the task files that are read while the lock is held."""
 
@@ -358,6 +381,7 @@ def test_a_claim_passes_over_what_others_must_do_without_keeping_the_lock(tmp_pa
     board = open_board(FileStore(str(tmp_path), RULES, index_from=0), "user")
     board.create([Draft(f"for a person {n}", owner="user", priority=0) for n in range(3 * NEAR)])
     last = add(board, "last")
+    age(tmp_path)
     disk = CountingDisk()
     store = disk.store = Counting(board.store.path, RULES, disk=disk, index_from=0)
     assert open_board(store, "a").claim().row.task.id == last
@@ -599,7 +623,8 @@ def test_a_change_in_the_same_tick_as_ours_shows(tmp_path):
 
 @pytest.mark.slow
 def test_an_index_that_is_in_use_for_too_long_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(sqlite_module, "PATIENCE", 0.1)
+    monkeypatch.setattr(sqlite_module, "MOMENT", 0.05)
+    monkeypatch.setattr(index_module, "PATIENCE", 0.1)
     wall = large_wall(tmp_path)
     wall.stores[0] = wall.store(0)
     before = index_of(wall).stat().st_ino
@@ -631,3 +656,153 @@ def test_a_broken_file_beside_a_held_task_of_its_id_does_not_count_as_held(tmp_p
         ],
         in_place=True,
     )
+
+
+# What came with a repository
+
+
+def precious(path):
+    """A database of somebody else's, as it is told."""
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE precious (x)")
+    return path.read_bytes()
+
+
+def linked_folder(local, theirs):
+    (theirs / "index").write_bytes(b"DIRC")
+    for path in sorted(local.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    local.rmdir()
+    local.symlink_to(theirs)
+
+
+def linked_index(local, theirs):
+    precious(theirs / "db")
+    (local / "index").unlink(missing_ok=True)
+    (local / "index").symlink_to(theirs / "db")
+
+
+@pytest.mark.parametrize("trap", [linked_folder, linked_index])
+def test_a_link_leads_neither_what_is_written_nor_what_is_removed_out_of_the_board(tmp_path, trap):
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    wall = large_wall(tmp_path)
+    trap(wall.path / ".local", theirs)
+    before = {path.name: path.read_bytes() for path in theirs.iterdir()}
+    wall.stores[0] = wall.store(0)
+    assert wall.answers(0)["list"] == wall.answers(2)["list"]
+    attempt(lambda: add(wall.board(0), "t99"))
+    assert {path.name: path.read_bytes() for path in theirs.iterdir() if path.name in before} == before
+    assert not {"index", "index-wal", "db-wal"} - {*before} & {path.name for path in theirs.iterdir()}
+
+
+def test_an_index_that_computes_without_end_is_not_asked(tmp_path):
+    wall = large_wall(tmp_path)
+    for name in ("index", "index-wal", "index-shm"):
+        (wall.path / ".local" / name).unlink(missing_ok=True)
+    with sqlite3.connect(index_of(wall)) as trap:
+        endless = "WITH RECURSIVE r (x) AS (SELECT 1 UNION ALL SELECT x FROM r) SELECT x FROM r WHERE x = 2"
+        trap.execute(f"CREATE VIEW about AS {endless}")
+    code = "import sys; from taskwall.stores.files.store import FileStore; print(len(list(FileStore(sys.argv[1], index_from=0).read())))"
+    done = subprocess.run([sys.executable, "-c", code, wall.path], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "18\n", done.stderr
+
+
+# What others do beside the board
+
+
+def test_a_broken_copy_of_a_file_takes_nothing_along_when_it_goes(tmp_path):
+    wall = large_wall(tmp_path)
+    add(wall.board(0), "top", "t17")
+    edit(wall, True, "broken copy", "top")
+    wall.compare()
+    edit(wall, True, "broken copy", "top")
+    wall.compare()
+    with pytest.raises(Refused, match="open tasks wait for t17: top"):
+        wall.board(0).cancel("t17")
+
+
+@pytest.mark.parametrize("at_all", [-1, 1000])
+def test_a_blocker_that_somebody_puts_into_the_archive_is_noticed(tmp_path, monkeypatch, at_all):
+    monkeypatch.setattr(index_module, "LOOK_AT_ALL", at_all)
+    wall = large_wall(tmp_path)
+    for n in range(18):
+        edit(wall, True, "foreign", f"t{n}", ["gone"])
+    age(wall.path)
+    with pytest.raises(NothingActionable):
+        wall.board(0).claim()
+    edit(wall, True, "to the archive", "gone")
+    assert wall.board(0).next().rows[0].task.id == "t0"
+    wall.compare()
+
+
+class Coarse(Disk):
+    """A file system whose time stamps are whole seconds."""
+
+    def seen(self, path):
+        found = super().seen(path)
+        return found and (*(stamp // 1_000_000_000 * 1_000_000_000 for stamp in found[:2]), *found[2:])
+
+    def stamp(self, folder, now, before):
+        return None
+
+
+def test_whoever_has_the_lock_sees_what_was_written_within_the_tick_of_the_last_look(tmp_path, monkeypatch):
+    monkeypatch.setattr(index_module, "LOOK_AT_ALL", -1)
+    wall = Wall(tmp_path)
+    stores = [FileStore(str(wall.path), RULES, wall.clock.monotonic, disk=Coarse(), index_from=0) for _ in range(2)]
+    ours, theirs = (open_board(store, "a", clock=wall.clock, root=wall.path) for store in stores)
+    for n in range(12):
+        add(theirs, f"base-{n}")
+        ours.store.read()  # just now, and so not again before the lock
+        add(theirs, f"waits-{n}", f"base-{n}")
+        with pytest.raises(Refused, match=f"open tasks wait for base-{n}: waits-{n}"):
+            ours.cancel(f"base-{n}")
+        key = Draft("made once", key=f"key-{n}")
+        ours.store.read()
+        made = theirs.create([key]).rows[0].task.id
+        assert ours.create([key]).rows[0].task.id == made
+
+
+@pytest.mark.slow
+def test_whoever_keeps_the_index_to_himself_keeps_nobody_from_writing(tmp_path):
+    wall = large_wall(tmp_path)
+    age(wall.path)
+    wall.compare()
+    with sqlite3.connect(index_of(wall), isolation_level=None) as stopped:
+        stopped.execute("BEGIN IMMEDIATE")
+        edit(wall, True, "status", "t1", "completed")
+        made = []
+        writers = [threading.Thread(target=lambda n=n: made.append(add(wall.board(n), f"new-{n}"))) for n in (0, 1)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+        stopped.execute("ROLLBACK")
+    assert sorted(made) == ["new-0", "new-1"]
+    wall.compare()
+
+
+@pytest.mark.parametrize("looked", ["looked + 1e6", "looked - 1e5, cost = 1e5"])
+def test_neither_a_long_look_nor_a_clock_that_went_back_puts_the_next_one_off(tmp_path, monkeypatch, looked):
+    monkeypatch.setattr(index_module, "LOOK_AT_ALL", -1)
+    wall = large_wall(tmp_path)
+    age(wall.path)
+    wall.compare()
+    with sqlite3.connect(index_of(wall)) as connection:
+        connection.execute(f"UPDATE about SET looked = {looked}")
+    edit(wall, True, "foreign", "t17", [])
+    assert wall.board(0).next(50).rows[-1].task.id == "t17"
+    wall.compare()
+
+
+def test_what_is_archived_is_not_written_over_by_another_of_its_id(tmp_path):
+    wall = large_wall(tmp_path)
+    edit(wall, True, "to the archive", "t1")
+    (wall.path / "archive" / "2026-01").rename(wall.path / "archive" / "undated")
+    another = {"id": "t1", "subject": "another", "status": "completed", "blockedBy": []}
+    write(wall.path / "t1.json", json.dumps(another), True)
+    answer = wall.board(0).archive()
+    assert answer.left == ("t1",) and "others of that name are archived" in answer.lines()[-1]
+    assert "work on t1" in (wall.path / "archive" / "undated" / "t1.json").read_text()
+    wall.compare()

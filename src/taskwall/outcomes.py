@@ -94,7 +94,7 @@ class Released(Answer):
 
 
 class Archived(Report):
-    """Finished tasks were taken out of the way. left: those that stay, for their files are not called like them."""
+    """Finished tasks were taken out of the way. left: those that stay, for their file's name is not theirs or taken."""
 
     ids: tuple[str, ...]
     left: tuple[str, ...] = ()
@@ -102,7 +102,8 @@ class Archived(Report):
     def lines(self) -> list[str]:
         """How many went; they are still found by id."""
         plural = "s" * (len(self.ids) != 1)
-        stay = f"{len(self.left)} stay, for their files are not called like them: {', '.join(self.left[:5])}"
+        why = "for their files are not called like them, or others of that name are archived"
+        stay = f"{len(self.left)} stay, {why}: {', '.join(self.left[:5])}"
         found = f"Archived {len(self.ids)} finished task{plural}; `taskwall show ID` still finds them"
         return [found if self.ids else "Nothing to archive.", *([stay] if self.left else [])]
 

@@ -123,14 +123,16 @@ class View:
         dependents: Ids = {}
         children: Ids = {}
         wild: Ids = {}
-        for task in self:
+        known = {task.id: task for task in self}
+        for task in known.values():
             for blocker in dict.fromkeys(task.blocked_by):
                 dependents.setdefault(blocker, []).append(task.id)
             if task.parent:
                 children.setdefault(task.parent, []).append(task.id)
-            for blocked_id in task.blocks:
-                blocked = self.get(blocked_id)
-                if not blocked or task.id not in blocked.blocked_by:
+            for blocked_id in dict.fromkeys(task.blocks):
+                blocked = known.get(blocked_id)
+                is_archived = not blocked and blocked_id in self  # and waits no more
+                if not is_archived and not (blocked and task.id in blocked.blocked_by):
                     wild.setdefault(blocked_id, []).append(task.id)
                     dependents.setdefault(task.id, []).append(blocked_id)
         return dependents, children, wild

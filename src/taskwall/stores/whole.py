@@ -6,9 +6,9 @@ import json
 
 from ..core.errors import Unwritable
 from ..core.record import Record
-from .files.archive import ARCHIVE
 from .files.changes import differences, free_form, key_order
 from .files.dialects import read
+from .files.folder import ARCHIVE
 from .files.patch import patch
 from .files.strict import encode, parse
 

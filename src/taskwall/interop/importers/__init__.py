@@ -12,9 +12,9 @@ from contextlib import suppress
 from ...core.errors import Invalid
 from ...core.record import Record
 from ...core.rules.incoming import SKIPPED, UNREADABLE, Finding
-from ...stores.files.archive import ARCHIVE
 from ...stores.files.dialects import recognise
 from ...stores.files.disk import DISK, NotPlain
+from ...stores.files.folder import ARCHIVE
 from ...stores.files.plain import NotATask
 from . import backlog, beads, checklist, folder, ours, taskmaster, taskwarrior, ticket
 from .source import Batch, Text, Unparsed, loads, require_whole

@@ -11,14 +11,14 @@ import os
 
 from ...core.model import id_flaw
 from .disk import NotPlain, read_text
-from .folder import SUFFIX, task_of
+from .folder import ARCHIVE, SUFFIX, task_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...core.model import Task
     from .disk import Disk
 
-ARCHIVE, UNDATED = "archive", "undated"
+UNDATED = "undated"
 _MONTH = r"[0-9]{4}-[0-9]{2}"
 
 
@@ -48,7 +48,7 @@ class Archive:
         """The ids of all tasks here, as the names of their files tell them."""
         folder = os.path.join(self._board, ARCHIVE)
         months = [os.path.join(folder, month) for month in self._list()]
-        names = [name for month in months if self._disk.is_folder(month) for name, _ in self._disk.names(month)]
+        names = [name for month in months for name, _ in self._disk.names(month)]
         return [i for name in names if name.endswith(SUFFIX) and self.get(i := name.removesuffix(SUFFIX))]
 
     def in_file(self, task_id: str) -> tuple[str, Task]:
@@ -78,7 +78,10 @@ class Archive:
         return None
 
     def take(self, name: str, task: Task) -> bool:
-        """Move the file of a finished task here. False when it must stay: it is found here by its name alone."""
+        """Move the file of a finished task here. False when it must stay.
+
+        It is found here by its name alone, and another task of that name is not written over.
+        """
         if name != task.id + SUFFIX or not task.closed or task.flaw:
             return False
         folder = os.path.join(self._board, folder_of(task))
@@ -86,6 +89,8 @@ class Archive:
             self._disk.make_folder(each)
             if not self._disk.is_folder(each):
                 raise OSError(errno.ENOTDIR, "not a folder of its own", each)
+        if self._disk.exists(os.path.join(folder, name)):  # another task had this id once
+            return False
         self._disk.rename(os.path.join(self._board, name), os.path.join(folder, name))
         self.touched.add(folder)
         return True
@@ -100,6 +105,7 @@ class Archive:
         if not self._disk.is_folder(folder):
             return []
         try:
-            return sorted((name for name, _ in self._disk.names(folder)), reverse=True)
+            names = sorted((name for name, _ in self._disk.names(folder)), reverse=True)
         except OSError:
             return []
+        return [name for name in names if self._disk.is_folder(os.path.join(folder, name))]

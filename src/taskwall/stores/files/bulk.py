@@ -40,7 +40,7 @@ def make(connection: Connection, disk: Disk, board: str, beside: Beside, about: 
     for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         connection.execute(f'DROP TABLE "{name}"')
     run(connection, TABLES)
-    connection.execute("INSERT INTO about VALUES (?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0)", about)
+    connection.execute("INSERT INTO about VALUES (?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0)", about)
     with _uncollected():
         fill(connection, every_row(disk, board), beside)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .disk import Disk, Signature
 
 SUFFIX = ".json"
+ARCHIVE = "archive"
 RACY_NS = 2_000_000_000
 """A file changed this shortly before it was read may have changed again without a new time stamp."""
 

@@ -18,9 +18,9 @@ import time
 
 from ...core.light import cached_property, suppress
 from ..base import Outdated
-from .folder import RACY_NS, SUFFIX, read_each
+from .folder import ARCHIVE, RACY_NS, SUFFIX, read_each
 from .ledger import boot_id
-from .sqlite import Connections, Error, connect, storable
+from .sqlite import Connections, Error, connect, is_busy, storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from .ledger import Ledger
     from .tables import Beside, Pair, Standing
 
-VERSION = 4
+VERSION = 5
 LOOK_AT_ALL = 1000
 """Up to so many files, each is compared with its signature at every read: some milliseconds."""
-LATE, SPARING = 15.0, 30
-"""Everything is looked at again after so many seconds, or so many times as long as that took."""
+LATE, SPARING, LATEST = 15.0, 30, 60.0
+"""Everything is looked at again after so many seconds, or so many times as long as that took, within a minute."""
+PATIENCE, A_FILE = 1.0, 0.0001
+"""Seconds to wait for a process that takes in a whole board, at least and a file: to read all would take no longer."""
 TICKS_NS = 50_000_000
 """Longer than what lies between two time stamps that the kernel gives one after the other."""
 ENTRY = "SELECT entry FROM files WHERE open AND id = ?"
@@ -51,13 +53,15 @@ class About:
     """What the index says of itself.
 
     stamps: those of the folder and of the ledger. settled: they are old enough, or odd enough, to vouch for that.
+    archive: what changes when a task comes to the archive, or goes.
     looked, cost: when everything was looked at, and how long that took. unranked: some ranks may be wrong.
     rings: tasks wait for each other, so that no rank follows from others.
     """
 
     def __init__(self, *row: Any) -> None:
         self.stamps: tuple[int, int] = row[:2]
-        self.settled, self.looked, self.cost, self.files, self.open, self.changes, self.unranked, self.rings = row[2:]
+        self.settled, self.looked, self.cost, self.archive, self.files, self.open = row[2:8]
+        self.changes, self.unranked, self.rings = row[8:]
 
     @classmethod
     def of(cls, connection: Connection) -> About | None:
@@ -73,8 +77,9 @@ class About:
     def write(self, connection: Connection) -> None:
         """Keep stamps and times."""
         connection.execute(
-            "UPDATE about SET tasks = ?, claims = ?, settled = ?, looked = ?, cost = ?, changes = changes + 1",
-            (*self.stamps, int(self.settled), self.looked, self.cost),
+            "UPDATE about SET changes = changes + 1, "
+            "tasks = ?, claims = ?, archive = ?, settled = ?, looked = ?, cost = ?",
+            (*self.stamps, self.archive, int(self.settled), self.looked, self.cost),
         )
 
 
@@ -159,8 +164,9 @@ class Index:
     def __init__(self, disk: Disk, board: str, ledger: Callable[[], Ledger]) -> None:
         self.path = os.path.join(board, ".local", "index")
         self._disk, self._board, self._ledger = disk, board, ledger
-        self._claims = os.path.join(board, ".local", "claims")
+        self._local, self._claims = os.path.dirname(self.path), os.path.join(board, ".local", "claims")
         self.connections = Connections(self.path)
+        self._waits_until = float("-inf")
 
     @cached_property
     def _beside(self) -> Beside:
@@ -171,7 +177,12 @@ class Index:
     @property
     def exists(self) -> bool:
         """Whether there is one, as far as that is known without opening it."""
-        return connect is not None and os.path.exists(self.path)
+        return self.may_be and self._disk.exists(self.path)
+
+    @property
+    def may_be(self) -> bool:
+        """Whether there can be one: in a folder of the board's own, whatever links came with a repository."""
+        return connect is not None and self._disk.is_folder(self._local)
 
     @property
     def stamps(self) -> tuple[int, int]:
@@ -179,22 +190,48 @@ class Index:
         tasks, claims = self._disk.seen(self._board), self._disk.seen(self._claims)
         return tasks[0] if tasks else 0, claims[0] if claims else 0
 
+    @property
+    def archive(self) -> int:
+        """What changes when a file appears in the archive, or goes, by whomever; another one while that is too new."""
+        folder = os.path.join(self._board, ARCHIVE)
+        if not self._disk.is_folder(folder):
+            return 0
+        now = time.time_ns()
+        stamps = [
+            seen[0] for seen in (self._disk.seen(folder), *(seen for _, seen in self._disk.names(folder))) if seen
+        ]
+        return sum(stamps) % (1 << 62) if all(_is_past(stamp, now) for stamp in stamps) else -now
+
     def read(self, *, whole: bool = False, held: bool = False, locked: Callable[[], bool] = bool) -> Reading | None:
         """A state of the index that speaks for the folder; None when there can be none.
 
         whole: look at everything. held: the board's lock is ours, and we have looked just before. locked: whether a
         writer is at work, who will carry the index on himself.
         """
-        doubt = self._changed_since if held else lambda about: whole or self._in_doubt(about, locked)
-        for again in (True, False):
+        if not self.may_be:
+            return None
+        doubt = self._is_behind if held else lambda about: whole or self._in_doubt(about, locked)
+        discarded = False
+        while True:
             try:
-                return self._read(doubt) if connect is not None else None
+                return self._read(doubt)
             except (Busy, OSError):
                 return None
             except Error as error:
-                if not again or not self.connections.discard(error):
+                if is_busy(error):
+                    if self._has_patience():
+                        continue
                     return None
-        return None
+                if discarded or not self.connections.discard(error):
+                    return None
+                discarded = True
+
+    def _has_patience(self) -> bool:
+        """Whether to try again what another process keeps from us; it may be stopped, and then nobody waits for it."""
+        now = time.monotonic()
+        if now > self._waits_until + PATIENCE:  # for this one we have not waited yet
+            self._waits_until = now + max(PATIENCE, A_FILE * self._disk.count(self._board))
+        return now < self._waits_until
 
     def _read(self, doubt: Callable[[About], bool]) -> Reading:
         connection, looked = self.connections.open(), False
@@ -267,39 +304,43 @@ class Index:
                 return True
         raise Busy
 
-    def _changed_since(self, about: About) -> bool:
-        return about.stamps != self.stamps
+    def _is_behind(self, about: About) -> bool:
+        return not about.settled or about.stamps != self.stamps
 
     def _in_doubt(self, about: About, locked: Callable[[], bool]) -> bool:
-        late = time.monotonic() - about.looked > max(LATE, SPARING * about.cost)
+        # A process may have been stopped while it looked, and a clock that went back is none to go by.
+        late = not 0 <= time.monotonic() - about.looked <= min(max(LATE, SPARING * about.cost), LATEST)
         if about.files <= LOOK_AT_ALL or late:
             return True
-        return (not about.settled or self._changed_since(about)) and not locked()
+        return (self._is_behind(about) or about.archive != self.archive) and not locked()
 
     def _look(self, connection: Connection, about: About | None) -> bool:
         """Compare every file with what is known of it and take in what differs. False: somebody else did meanwhile."""
-        began, stamps, now = time.monotonic(), self.stamps, time.time_ns()
+        began, stamps, archive, now = time.monotonic(), self.stamps, self.archive, time.time_ns()
         if about is None:
             from .bulk import make
 
             make(connection, self._disk, self._board, self._beside, (VERSION, boot_id()))
-        elif (taken := self._catch_up(connection, about, stamps)) is not None:
+        elif (taken := self._catch_up(connection, about, stamps, archive)) is not None:
             return taken
         from . import tables
 
+        if about and about.archive != archive:
+            tables.look_into_archive(connection, self._beside)
         tables.count_ranks(connection)
         settled = all(map(_is_past, stamps, (now, now))) or bool(about and about.settled and about.stamps == stamps)
         ended = time.monotonic()
-        About(*stamps, settled, ended, ended - began, 0, 0, 0, 0, 0).write(connection)
+        About(*stamps, settled, ended, ended - began, archive, 0, 0, 0, 0, 0).write(connection)
         connection.execute("COMMIT")
         self.connections.fold(connection)
         return True
 
-    def _catch_up(self, connection: Connection, about: About, stamps: tuple[int, int]) -> bool | None:
+    def _catch_up(self, connection: Connection, about: About, stamps: tuple[int, int], archive: int) -> bool | None:
         """Take in what differs. True when there was nothing, False when somebody else did so meanwhile."""
         found, gone = self._read_files(self._changed(connection))
         if not connection.in_transaction:
             same = about.stamps == stamps and about.settled and not (found or gone or about.unranked)
+            same = same and about.archive == archive
             if same and about.files <= LOOK_AT_ALL:
                 return True
             connection.execute("BEGIN IMMEDIATE")

@@ -7,7 +7,9 @@ of a connection's statements. Where nobody has loaded `functools` yet, it is sho
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 
 from ...core import light
@@ -36,13 +38,19 @@ BESIDE = (LOG, "-shm")
 """How the log of a file is called, and what leads through that."""
 LONG_LOG = 512 * 1024
 """Bytes that are read in a third of a millisecond, and come together in half a dozen writes."""
-PATIENCE = 10.0
-"""Seconds to wait for a process that makes the tables."""
+FOREIGN = "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')"
+MOMENT = 0.2
+"""Seconds that SQLite waits for another process: none holds a file for longer but one that takes in a whole board."""
 
 
 def storable(value: Any) -> Any:
     """A value as SQLite takes it: JSON may hold halves of characters."""
     return value if not isinstance(value, str) or value.isascii() else value.encode("utf-8", "replace").decode()
+
+
+def is_busy(error: Exception) -> bool:
+    """Whether nothing is wrong but that another process writes."""
+    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 class Connections:
@@ -61,11 +69,22 @@ class Connections:
         with light.suppress(IndexError):  # asked and taken at once: threads may share a store
             return self._idle.pop()
         self._make_file()
-        connection = connect(self._path, PATIENCE, isolation_level=None, check_same_thread=False)
+        self._require_own()
+        connection = connect(self._path, MOMENT, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA synchronous = OFF")  # after a power cut, all is made anew
         connection.execute("PRAGMA journal_mode = WAL")  # readers and writers do not wait for each other
+        (foreign,) = connection.execute(FOREIGN).fetchone()
+        if foreign:  # a view may compute without end
+            raise Error("it holds more than tables")
         self._owner = self._here()
         return connection
+
+    def _require_own(self) -> None:
+        """A link that came with a repository would lead what we write, and what we remove, out of the board."""
+        for end in ("", *BESIDE):
+            with light.suppress(FileNotFoundError):
+                if not stat.S_ISREG(os.lstat(self._path + end).st_mode):
+                    raise OSError(errno.EEXIST, "not a file of its own", self._path + end)
 
     def _make_file(self) -> None:
         """An empty file, unless there is one.
@@ -95,11 +114,11 @@ class Connections:
             if os.stat(self._path + LOG).st_size > LONG_LOG:
                 connection.execute("PRAGMA busy_timeout = 0")
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+                connection.execute(f"PRAGMA busy_timeout = {MOMENT * 1000:.0f}")
 
     def discard(self, error: Exception) -> bool:
-        """Remove a file that is damaged. False when that is not possible, or it is only in use for too long."""
-        if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        """Remove a file that is damaged. False when that is not possible, or it is only in use."""
+        if is_busy(error):
             return False
         self._idle = []
         try:
@@ -117,4 +136,4 @@ class Connections:
             return os.getpid(), 0
 
 
-__all__ = ["Connections", "Error", "connect", "storable"]
+__all__ = ["Connections", "Error", "connect", "is_busy", "storable"]

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 
 TABLES = """
-CREATE TABLE about (version, boot, tasks, claims, settled, looked, cost, files, open, changes, unranked, rings);
+CREATE TABLE about (
+  version, boot, tasks, claims, settled, looked, cost, archive, files, open, changes, unranked, rings
+);
 CREATE TABLE files (
   name BLOB PRIMARY KEY, settled, mtime, ctime, size, ino, id, flaw, open, done, held, waits, priority, rank, created,
   natural, subject, key, parent, text, entry
@@ -198,14 +200,15 @@ def _update(connection: Connection, name: bytes, found: Found, known: Standing |
 def _move(connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], beside: Beside) -> None:
     """Take in tasks that come or go, that wait for something else, or that end or begin to keep others waiting."""
     names = [*gone, *(name for name, _ in found)]
-    query = "SELECT id, rank FROM files WHERE name = ?"
+    query = "SELECT id, rank, flaw FROM files WHERE name = ?"
     old = {name: row for name in names if (row := connection.execute(query, (name,)).fetchone())}
     touched = {row[0] for row in old.values()} | {each.task.id for _, each in found}
     near, upstream = _around(connection, touched), _upstream(connection, touched)
     were_open = _count_open(connection, touched)
     connection.executemany("DELETE FROM files WHERE name = ?", ((name,) for name in old))
-    connection.executemany("DELETE FROM edges WHERE task = ? AND NOT wild", ((row[0],) for row in old.values()))
-    connection.executemany("DELETE FROM edges WHERE blocker = ? AND wild", ((row[0],) for row in old.values()))
+    told = [(row[0],) for row in old.values() if row[2] is None]  # one that could not be read may name another's task
+    connection.executemany("DELETE FROM edges WHERE task = ? AND NOT wild", told)
+    connection.executemany("DELETE FROM edges WHERE blocker = ? AND wild", told)
     _insert(connection, rows_of(found))
     connection.executemany("UPDATE files SET rank = ? WHERE name = ?", ((row[1], name) for name, row in old.items()))
     connection.executemany("DELETE FROM twins WHERE id = ?", ((i,) for i in touched))
@@ -287,6 +290,13 @@ def _set_twins_apart(connection: Connection, doubled: Sequence[tuple[str]]) -> N
 
 def _has(connection: Connection, task_id: str) -> bool:
     return connection.execute("SELECT 1 FROM files WHERE id = ?", (task_id,)).fetchone() is not None
+
+
+def look_into_archive(connection: Connection, beside: Beside) -> None:
+    """Ask anew for the blockers that lay nowhere: somebody may have put one into the archive."""
+    unknown = [task_id for (task_id,) in connection.execute(UNKNOWN).fetchall()]
+    _look_into_archive(connection, unknown, beside)
+    connection.executemany(f"{SET_WAITS} AND id = ?", ((i,) for i in _around(connection, unknown)))
 
 
 def _look_into_archive(connection: Connection, names: Iterable[str], beside: Beside) -> None:

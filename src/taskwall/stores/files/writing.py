@@ -7,10 +7,9 @@ import os
 from ...core.claims import is_held
 from ...core.errors import Invalid, Unreadable, Unwritable
 from ...core.model import IN_PROGRESS, stored
-from .archive import ARCHIVE
 from .changes import Kept, differences, free_form, key_order
 from .disk import MAX_BYTES, NotPlain, Write, read_text
-from .folder import SUFFIX, UNSEEN, Found, object_of, promised
+from .folder import ARCHIVE, SUFFIX, UNSEEN, Found, object_of, promised
 from .patch import patch
 from .plain import NotATask
 from .strict import NotStrict, encode
