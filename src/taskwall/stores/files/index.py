@@ -6,9 +6,9 @@ vouches for it:
 
 - up to LOOK_AT_ALL files, the signatures of all of them, each time;
 - above, the folder's time stamp, which every file that appears, goes or is replaced changes. A write of ours looks at
-  it under the board's lock, and carries index and stamp on only if nobody else's change lies in between. The stamp that
+  it under the board's lock, and carries index and stamp on only if nobody else's change lies before it. The stamp that
   it then sets is none that the kernel gives, so that any later change shows, be it in the same tick of the clock;
-- and a complete look now and then, for editors that write into a file in place.
+- and a complete look now and then, for editors that write into a file in place, or just while a write of ours goes on.
 """
 
 from __future__ import annotations
