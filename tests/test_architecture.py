@@ -187,7 +187,7 @@ def code_lines(path: Path) -> int:
 
 @pytest.mark.slow
 def test_the_whole_stays_small():
-    assert sum(code_lines(path) for path in modules().values()) < 20_250
+    assert sum(code_lines(path) for path in modules().values()) < 20_600
 
 
 def test_no_module_is_long():

@@ -39,8 +39,13 @@ MOST = 8_000
 
 
 def text(answer: Answer, most: int | None = MOST) -> str:
-    """An answer as lines of text in at most so many bytes. Whatever a line forgot to escape is escaped here."""
-    lines = answer.lines() if isinstance(answer, Report) else _lines_of(type(answer))(answer)
+    """An answer as lines of text in at most so many bytes, but for reports, which know themselves what may go.
+
+    Whatever a line forgot to escape is escaped here.
+    """
+    if isinstance(answer, Report):
+        return safe("\n".join(answer.lines()), lines=True)
+    lines = _lines_of(type(answer))(answer)
     told = safe("\n".join(lines), lines=True)
     if most is None or len(told) * 4 <= most or len(told.encode()) <= most:
         return told
