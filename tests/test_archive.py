@@ -69,6 +69,20 @@ def test_a_part_of_an_id_may_be_written_in_other_letters_in_the_archive_as_on_th
         board.archive()
 
 
+def test_two_tasks_of_one_id_are_not_both_put_away(tmp_path, clock):
+    board = open_board(open_store("files", tmp_path, clock), "a", clock=clock)
+    finished(board, "one")
+    board.archive()
+    (first,) = (tmp_path / ".tasks").rglob("archive/*/one.json")
+    other = first.parent.with_name("2020-01")
+    other.mkdir()
+    first.rename(other / first.name)
+    (tmp_path / ".tasks" / "one.json").write_text((other / first.name).read_text().replace("task one", "another"))
+    assert board.archive().left == ("one",)
+    (tmp_path / ".tasks" / "one.json").rename(first)
+    assert list(board.store.read().archived_ids()) == ["one"]
+
+
 def test_what_lies_in_the_archive_and_in_the_folder_is_no_archived_task(tmp_path, clock):
     board = open_board(open_store("files", tmp_path, clock), "a", clock=clock)
     finished(board, "one")

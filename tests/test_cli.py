@@ -518,21 +518,22 @@ def test_waiting_gives_a_person_all_that_a_decision_takes(tw):
     asked = tw.json("ask", "pay", question, "--option", "Stripe", "Adyen", "--as", "codex")["data"]["also"][0]["id"]
     for n in range(7):
         tw("block", f"t-{n}", asked)
-    tw("add", "sign it", "--id", "sign", "--for", "user")
+    tw("add", "sign it", "--id", "sign", "--for", "user", "-d", "A costs 5,\nB costs 7")
     tw("add", "launch", "--id", "launch")
     tw("hold", "launch", "not yet", "--as", "codex")
     first, *lines = tw("waiting").out.splitlines()
     assert first == f"[ ] {asked}: 用 Stripe 还是 Adyen？ [pending] waiting on user"
-    assert re.fullmatch(r"  asked by codex at \d{4}-\d\d-\d\dT\d\d:\d\d", lines.pop(0))
+    assert re.fullmatch(r"  asked by codex at \d{4}-\d\d-\d\dT\d\d:\d\dZ", lines.pop(4))
     assert lines[:5] == [
+        f"  taskwall answer {asked} TEXT",
         "  question: 用 Stripe 还是 Adyen？",
         "    fees: docs/fees.md",
         "  options: Stripe; Adyen",
         "  waiting for it: pay,t-0,t-1,t-2,t-3,+3",
-        f"  taskwall answer {asked} TEXT",
     ]
-    assert lines[-3:] == [
-        "  taskwall answer sign TEXT",
+    assert lines[6:8] == ["  taskwall answer sign TEXT", "  about it: A costs 5,"]
+    assert lines[8] == "    B costs 7" and lines[9].startswith("  made by user at ")
+    assert lines[-2:] == [
         "[ ] launch: launch [pending] held: not yet",
         "  taskwall resume launch",
     ]
@@ -550,7 +551,14 @@ def test_what_is_archived_is_listed_when_asked_for(tw):
     tw("claim", "old"), tw("done", "old"), tw("archive")
     assert tw("list", "archived").out == "[x] old: the old one [completed] owner=user\n"
     assert tw("list", "archived", "--text", "new").out == "No task matches.\n"
-    assert tw("list", "archived", "ready", "--text", "one").out.count("the ") == 2
+    tw("add", "the last one", "--id", "last"), tw("claim", "new"), tw("done", "new"), tw("archive")
+    tw("add", "the very last one", "--id", "very-last")
+    page = tw("list", "archived", "ready", "-n", 2).out.splitlines()
+    assert [line[4:7] for line in page[:2]] == ["old", "new"] and page[2].startswith("… 2 more: list --after new")
+    assert [line[4:8] for line in tw("list", "archived", "ready", "--after", "new").out.splitlines()] == [
+        "last",
+        "very",
+    ]
     assert tw("list", "completed").out == "No task matches.\n"
 
 
@@ -585,3 +593,42 @@ def test_the_log_tells_for_whom_a_task_was_and_what_it_waited_for(tw):
     tw("unblock", "a-1", "b-1")
     told = [line.partition("] ")[2] for line in tw("log", "a-1").out.splitlines()[1:]]
     assert told == ["owner=- → codex", "blocked_by=+b-1", "owner=codex → -", "blocked_by=-b-1"]
+
+
+def test_a_person_who_is_named_is_told_how_to_say_so(tw):
+    (tw.tasks).mkdir()
+    (tw.tasks / "board.toml").write_text('people = ["李娜"]')
+    tw("add", "选型", "--id", "db", "--for", "李娜"), tw("add", "review", "--id", "review", "--for", "李那")
+    assert tw("waiting").out.splitlines()[1] == "  taskwall answer db TEXT --as 李娜"
+    assert "if that is you, say so: --as 李娜" in tw("answer", "db", "TiDB").err
+    assert 'name persons in board.toml: people = ["李那"]' in tw("answer", "review", "ok", "--as", "李那").err
+    assert tw("answer", "db", "TiDB", "--as", "李娜").status == 0
+
+
+def test_what_a_tree_leaves_out_is_counted_in_tasks(tw, tmp_path):
+    (tmp_path / "plan").write_text(
+        "root: root\n"
+        + "".join(f"a{n}: A{n} <- root\n" for n in range(130))
+        + "".join(f"b{n}: B{n} <- a{n}, a{n + 1}\n" for n in range(129))
+    )
+    tw("plan", tmp_path / "plan")
+    lines = tw("graph").out.splitlines()
+    shown = {line.split(": ")[-1].split(" [")[0].split(" (see")[0] for line in lines[:-1]}
+    assert lines[-1] == f"… {260 - len(shown)} more: taskwall list"
+    picture = tw("graph", "--mermaid").out
+    assert f'more["… {260 - picture.count("<br/>")} more tasks"]' in picture
+
+
+def test_a_markdown_list_is_no_plan(tw, tmp_path):
+    (tmp_path / "plan").write_text("# 计划\n- 设计: 设计表\n  - 子任务 <- 设计\n")
+    wrong = tw("plan", tmp_path / "plan")
+    assert (wrong.status, wrong.out) == (2, "") and "line 2 is of a Markdown list" in wrong.err
+
+
+def test_what_is_cut_for_its_length_leads_on(tw):
+    for n in range(60):
+        tw("add", f"{'很长的任务名' * 30} {n}", "--id", f"t-{n:02}")
+    tw("add", "all", "--id", "all", "-b", *(f"t-{n:02}" for n in range(60)))
+    assert tw("why", "all").out.count("taskwall show all --json") == 1
+    assert tw("next", "-n", 50).out.splitlines()[-1].endswith("more (--json tells all)")
+    assert len(tw.json("next", "-n", 50)["data"]["tasks"]) == 50

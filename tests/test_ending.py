@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from test_cli import CLEAN
 
-from taskwall.stores.files.sqlite import LONG_LOG
+from taskwall.stores.files.ledger import boot_id
+from taskwall.stores.files.sqlite import LOG, LONG_LOG, path_in
 from taskwall.stores.files.store import INDEX_FROM
 
 TASKWALL = [sys.executable, "-m", "taskwall"]
@@ -44,20 +46,21 @@ def test_commands_that_do_not_close_the_index_leave_a_short_log(tw, tmp_path):
     for n in range(2 * INDEX_FROM):
         text = f'{{"id": "t-{n}", "subject": "s{n}", "description": "{"x" * 9_000}", "status": "pending", "owner": null, "blockedBy": [], "rev": 1}}'
         (tmp_path / ".tasks" / f"t-{n}.json").write_text(text)
-    log = tmp_path / ".tasks/.local/index-wal"
+    index = path_in(str(tmp_path / ".tasks/.local"), boot_id())
+    log = Path(index + LOG)
     lengths = []
     for words in (["next"], *[["note", "t-3", f"note {n}"] for n in range(20)], ["next"]):
         assert tw(*words).returncode == 0
         lengths.append(log.stat().st_size if log.exists() else 0)
     assert max(lengths) <= LONG_LOG, lengths
-    assert os.path.getsize(tmp_path / ".tasks/.local/index") > LONG_LOG
+    assert os.path.getsize(index) > LONG_LOG
     assert tw("show", "t-3").stdout.count("note ") == 20
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-"])
 def test_a_caller_who_closed_what_would_be_written_to_gets_the_status(tw, tmp_path, closed):
     assert tw("add", "one", "--id", "one-1").returncode == 0
-    for words, status in (("list", 0), ("show one-1", 0), ("show two", 3), ("note one-1 x", 0)):
+    for words, status in (("list", 0), ("show one-1", 0), ("show two", 3), ("note one-1 x", 0), ("plan -", 2)):
         line = f'"{sys.executable}" -m taskwall {words} {closed}'
         done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True)
         assert (done.returncode, "Traceback" in done.stderr) == (status, False), (words, done.stderr)

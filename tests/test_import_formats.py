@@ -578,7 +578,13 @@ def test_a_value_of_another_kind_than_expected_is_kept(project, name, text):
 
 def test_the_archive_of_a_folder_comes_too_but_for_what_lies_in_the_folder_again(project):
     theirs = project.folder / "theirs/.tasks"
-    for place, task_id, subject in (("", "b", "y"), ("archive/2026-09", "a", "x"), ("archive/undated", "b", "old")):
+    lies = [
+        ("", "b", "y"),
+        ("archive/2026-09", "a", "x"),
+        ("archive/2025-01", "a", "older"),
+        ("archive/undated", "b", "-"),
+    ]
+    for place, task_id, subject in lies:
         (theirs / place).mkdir(parents=True, exist_ok=True)
         text = {"id": task_id, "subject": subject, "description": "", "status": "completed", "owner": None}
         (theirs / place / f"{task_id}.json").write_text(
@@ -587,3 +593,7 @@ def test_the_archive_of_a_folder_comes_too_but_for_what_lies_in_the_folder_again
     answer = project.bring(theirs)
     assert sorted(answer.created) == ["a", "b"] and answer.findings == ()
     assert (project.tasks["b"]["subject"], project.tasks["b"]["blockedBy"]) == ("y", ["a"])
+    assert project.tasks["a"]["subject"] == "x"
+    (theirs / "archive").rename(project.folder / "elsewhere")
+    (theirs / "archive").symlink_to(project.folder / "elsewhere")
+    assert project.bring(theirs, dry_run=True).records == 1

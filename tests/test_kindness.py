@@ -240,12 +240,23 @@ def test_no_answer_is_longer_than_an_agent_should_read_however_long_the_texts(bo
     assert "note=note 39: 字字" in last and last.endswith("字…") and len(last) < 200
 
 
+def test_a_person_at_a_terminal_is_shown_all_of_a_task(board):
+    add(board, "t", description="x" * 20_000)
+    for n in range(40):
+        board.update("t", rules.Edit(note=f"note {n}: {'y' * 900}"))
+    whole, cut = render.text(board.get("t"), None), render.text(board.get("t"))
+    assert whole.count("y" * 900) == 40 and "x" * 20_000 in whole
+    assert "characters more" in cut and "… 20 earlier (--json tells all)" in cut and len(cut) <= render.MOST
+
+
 @given(st.lists(st.text(max_size=300), min_size=1, max_size=200), st.integers(300, 4_000))
 def test_levelled_texts_fit_and_the_short_ones_stay_whole(parts, most):
     told = leveled(parts, most, "look")
     size = sum(len(part.encode()) + 1 for part in parts) - 1
     assert len(told.encode()) <= most
     assert told == "\n".join(parts) or size > most or len(parts) > most // LEAST
+    if size > most:
+        assert bool(re.search(r"\n… \d+ more \(look\)$", told)) == (len(parts) > most // LEAST)
     if len(parts) <= most // LEAST:
         assert all(part in told for part in parts if len(part.encode()) < LEAST)
 

@@ -318,14 +318,20 @@ def test_an_agent_goes_round_no_decision_but_a_question_of_its_own(agent, board_
     asked = bob.ask("t", "Which?").also[0].task.id
     add(user, "sign", owner="user")
     add(agent, "after", "sign")
+    add(user, "first")
     for decision, dependent in ((asked, "t"), ("sign", "after")):
-        for edit in (Edit(owner=""), Edit(owner="agent"), Edit(subject="Which, A or A?"), Edit(description="A.")):
+        for edit in (
+            Edit(owner=""),
+            Edit(owner="agent"),
+            Edit(parent="first"),
+            Edit(subject="Which, A or A?"),
+            Edit(description="A."),
+        ):
             assert refused("reserved", agent.update, decision, edit, store=store).by == ("user",)
         refused("reserved", agent.update, dependent, Edit(remove_blocked_by=(decision,)), store=store)
         for how in ({}, {"cascade": True}, {"drop_edges": True}):
             refused("reserved", agent.cancel, decision, store=store, **how)
         agent.update(decision, Edit(note="A is cheaper", priority=1, labels=("money",)))
-    add(user, "first")
     agent.update("sign", Edit(add_blocked_by=("first",)))
     refused("reserved", agent.cancel, "first", cascade=True, store=store)
     bob.update(asked, Edit(subject="Which one?"))
@@ -345,6 +351,14 @@ def test_only_a_person_takes_an_answer_back(agent, user, store):
     assert user.reopen(asked).row.state == "waiting"
     user.cancel(asked)
     assert agent.reopen(asked).row.state == "waiting"
+    for owner, refusal in (("user", "reserved"), ("", None)):
+        task = add(user, f"for-{owner}", owner=owner)
+        user.claim(task)
+        user.complete(task)
+        if refusal:
+            refused(refusal, agent.reopen, task, store=store)
+        else:
+            assert agent.reopen(task).row.state == "ready"
 
 
 def test_only_a_person_cancels_what_is_held(agent, user, store):

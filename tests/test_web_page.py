@@ -155,7 +155,7 @@ def test_a_task_is_added_and_cancelling_one_that_others_wait_for_asks_what_becom
     page = opened()
     page.keyboard.press("n")
     page.locator("dialog [name=subject]").fill("扫地")
-    page.locator("dialog [name=blockers]").fill("lamps")
+    page.locator("dialog [name=blockers]").fill("lamps、wall")
     page.keyboard.press("Enter")
     expect(page.locator(".card", has_text="扫地")).to_be_visible()
     card(page, "wall").locator(".dots").click()
@@ -172,6 +172,7 @@ def test_search_narrows_the_board(opened):
     page.keyboard.press("/")
     page.keyboard.type("purchase")
     expect(page.locator(".card")).to_have_count(1)
+    expect(page.locator(".column.person .none")).to_have_text("Nothing matches.")
     page.keyboard.press("Escape")
     expect(page.locator(".card")).to_have_count(7)
 
@@ -194,6 +195,19 @@ def test_a_task_shows_why_and_what_it_waits_for_and_only_legal_acts(opened, site
     page.locator("dialog textarea").fill("a **note**")
     page.keyboard.press("Control+Enter")
     expect(page.locator(".note strong")).to_have_text("note")
+
+
+def test_an_archived_task_has_its_page_and_an_unknown_one_says_so(opened, site):
+    board = agent(site, "claude")
+    board.complete("wires", result="五条线路")
+    board.archive()
+    page = opened("task/wires")
+    expect(page.locator("h1", has_text="走水电")).to_be_visible()
+    expect(page.locator("article")).to_contain_text("archived in archive/")
+    page.goto(f"{page.url.partition('#')[0]}#/task/nobody")
+    expect(page.locator("h1", has_text="nobody")).to_be_visible()
+    page.goto(f"{page.url.partition('#')[0]}#/task/wall")
+    expect(page.locator("h1", has_text="封墙")).to_be_visible()
 
 
 def test_checks_are_shown_with_their_evidence(opened, site):

@@ -109,10 +109,15 @@ def _created(answer: Created) -> list[str]:
 def _tree(steps: Sequence[Step], more: int, way: str = "") -> list[str]:
     lines = [_branch(step) for step in steps]
     shown = within(lines, MAX_TREE)
-    more += len(lines) - shown
-    return lines[:shown] + (
-        [f"… {more} more: taskwall {way or f'why {safe(steps[shown - 1].row.task.id)}'}"] if more else []
-    )
+    named = [step.row.task.id for step in steps]
+    more += len({*named} - {*named[:shown]})
+    return lines[:shown] + ([f"… {more} more: taskwall {way or _way(steps[:shown])}"] if more else [])
+
+
+def _way(steps: Sequence[Step]) -> str:
+    """How to go on with reasons: a chain from its last link; where it branches, no link leads to all that is left."""
+    is_chain = all(step.depth == depth for depth, step in enumerate(steps))
+    return f"why {safe(steps[-1].row.task.id)}" if is_chain else f"show {safe(steps[0].row.task.id)} --json"
 
 
 MAX_TREE = 6_000
@@ -184,21 +189,22 @@ def _without_parents(steps: Iterable[Step]) -> list[Step]:
 
 
 def _inbox(answer: Inbox) -> list[str]:
-    """Each with all that its decision takes, and the command that makes it."""
-    found = [_to_decide(row, behind) for row, behind in zip(answer.rows, answer.behind, strict=False)]
+    """Each with the command that ends it, and all that its decision takes."""
+    found = [_to_decide(row, behind) for row, behind in zip(answer.rows, answer.behind, strict=True)]
     return [*found, *after(answer)] or ["Nothing waits for a person."]
 
 
 def _to_decide(row: Row, behind: Sequence[str]) -> str:
     task = row.task
-    by, at = safe(task.created_by or ""), safe((task.created_at or "")[:16])
-    question = block(task.question or "").replace("\n", "\n  ")
+    whose = f" --as {safe(row.reserved)}" if row.reserved and row.reserved not in PERSONS else ""
+    made = f"{'asked' if task.question else 'made'} by {safe(task.created_by or '')} at {(task.created_at or '')[:16]}Z"
+    texts = (("question", task.question if task.question != task.subject else ""), ("about it", task.description))
     told = [
-        f"asked by {by} at {at}" if by and row.state != HELD else "",
-        f"question: {question}" if task.question and task.question != task.subject else "",
+        f"taskwall resume {task.id}" if row.state == HELD else f"taskwall answer {task.id} TEXT{whose}",
+        *(f"{name}: {block(text, MAX_TEXT // 2)}".replace("\n", "\n  ") for name, text in texts if text),
         f"options: {'; '.join(map(safe, task.options))}" if task.options else "",
+        made if task.created_by and row.state != HELD else "",
         f"waiting for it: {some(behind, MAX_REASONS)}" if behind else "",
-        f"taskwall resume {task.id}" if row.state == HELD else f"taskwall answer {task.id} TEXT",
     ]
     return "\n  ".join([line(row), *filter(None, told)])
 

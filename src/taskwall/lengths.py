@@ -37,7 +37,7 @@ def leveled(parts: Sequence[str], most: int, way: str) -> str:
     Where there are too many for that, the last of them are left out. way: how to see all.
     """
     kept = parts[: most // LEAST]
-    left_out = [f"… {len(parts) - len(kept)} more lines ({way})"] if len(kept) < len(parts) else []
+    left_out = [f"… {len(parts) - len(kept)} more ({way})"] if len(kept) < len(parts) else []
     room = most - LEAST * len(left_out)
     for done, size in enumerate(sorted(len(part.encode()) + 1 for part in kept)):
         share = room // (len(kept) - done)

@@ -20,4 +20,5 @@ def mermaid(answer: Graph) -> str:
         label = re.sub(r'["<>&#;`]', lambda m: f"#{ord(m[0])};", f"{task_id}: {safe(row.task.subject)}")
         lines.append(f'  {name[task_id]}["{label}<br/>{row.state}"]')
     lines += [f"  {name[a]} --> {name[b]}" for a, b in answer.edges if a in name and b in name]
+    lines += [f'  more["… {answer.more} more tasks"]'] if answer.more else []
     return safe("\n".join(lines), lines=True)

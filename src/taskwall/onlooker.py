@@ -15,9 +15,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .core.model import Actor
+    from .core.view import View
     from .fleet import Fleet
     from .overviews import Digest, Graph, History, Why
     from .stores.base import Store
+
+    Filters = tuple[str, str, str, str, Sequence[str]]
+    """Owner, label, pattern of ids, text, states."""
 
 DAY_NS = 24 * 3_600_000_000_000
 
@@ -53,17 +57,20 @@ class Onlooker:
         everything: bool = False,
     ) -> Listing:
         """Tasks by age that match all that is given; finished ones only when asked for by `everything` or state."""
-        from .selection import among, require_states, wanted_by  # imported late: no other verb selects
+        filters = (owner, label, glob, text, states)
+        return self._listed(self.store.read(), filters, after, limit, everything)
 
+    def _listed(self, view: View, filters: Filters, after: str, limit: int, everything: bool = False) -> Listing:
+        from .selection import chosen, require_states  # imported late: no other verb selects
+
+        states = filters[-1]
         require_states(states)
-        view = self.store.read()
         unfinished, total = view.counts()
         last = view.find(after) if after else None
         most = max(1, min(limit, PAGE))
         hidden = not everything and not states
-        if owner or label or glob or text or states:
-            fits = wanted_by(view, owner, label, glob, text, states)
-            wanted = [t for t in among(view, states) if fits(t)]
+        if any(filters):
+            wanted = list(chosen(view, *filters))
             finished = sum(task.closed for task in wanted) if hidden else 0
             wanted = [t for t in wanted if not (hidden and t.closed) and (last is None or age(t) > age(last))]
             count = len(wanted)
@@ -77,8 +84,9 @@ class Onlooker:
 
     def waiting(self, *, after: str = "", limit: int = PAGE) -> Inbox:
         """What waits for a person to decide or to resume, by age, and what waits behind it."""
-        found = self.list((WAITING, HELD), after=after, limit=limit)
         view = self.store.read()
+        found = self._listed(view, ("", "", "", "", (WAITING, HELD)), after, limit)
+        view.expect(row.task.id for row in found.rows)
         behind = tuple(tuple(task.id for task in view.behind(row.task)) for row in found.rows)
         return Inbox(found.rows, found.more, found.finished, found.total, behind)
 

@@ -103,22 +103,20 @@ MAX_STEPS = 100
 def walk(
     view: View, roots: Sequence[Task], after: Callable[[Task], Sequence[str]], *, again: bool = True
 ) -> tuple[tuple[Step, ...], int]:
-    """Depth first from these tasks, each explained once: the first steps, and how many were left out.
+    """Depth first from these tasks, each explained once: the first steps, and how many tasks are in none of them.
 
     again: name a root that was reached before; otherwise it is passed over.
     """
     steps: list[Step] = []
     seen: set[str] = set()
-    count = 0
     todo = [(task, 0) for task in reversed(roots)]
     while todo:
         task, depth = todo.pop()
         if task.id in seen and depth == 0 and not again:
             continue
-        count += 1
         if len(steps) < MAX_STEPS:
             steps.append(Step(Row.of(view, task), depth, seen=task.id in seen))
         if task.id not in seen:
             seen.add(task.id)
             todo += [(t, depth + 1) for i in reversed(after(task)) if (t := view.get(i))]
-    return tuple(steps), count - len(steps)
+    return tuple(steps), len(seen) - len({step.row.task.id for step in steps})

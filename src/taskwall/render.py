@@ -6,11 +6,10 @@ Here stand those of the looks that agents take all day; the others are `accounts
 from __future__ import annotations
 
 from .core.model import BY_HAND, IDLE, stored
-from .results import Listing, Offer, Report, Shown
+from .results import Inbox, Listing, Offer, Report, Shown
 from .wording import (
     ALL,
     MAX_ITEMS,
-    MAX_TEXT,
     after,
     because,
     block,
@@ -39,36 +38,40 @@ MOST = 8_000
 
 
 def text(answer: Answer, most: int | None = MOST) -> str:
-    """An answer as lines of text in at most so many bytes, but for reports, which know themselves what may go.
+    """An answer as lines of text in at most so many bytes, but for reports that must tell all that they found.
 
     Whatever a line forgot to escape is escaped here.
     """
-    if isinstance(answer, Report):
-        return safe("\n".join(answer.lines()), lines=True)
-    lines = _lines_of(type(answer))(answer)
+    lines = _shown(answer, whole=True) if most is None and isinstance(answer, Shown) else _lines_of(answer)
     told = safe("\n".join(lines), lines=True)
+    if isinstance(answer, Report) and not answer.long:
+        return told
     if most is None or len(told) * 4 <= most or len(told.encode()) <= most:
         return told
     if isinstance(answer, (Listing, Offer)) and len(answer.rows) > 1:
-        return text(_fewer(answer, lines, most), most)
+        fewer = _fewer(answer, lines, most)
+        return safe("\n".join([*lines[: len(fewer.rows)], *after(fewer, cut=True)]), lines=True)
     from .lengths import leveled  # imported late: most answers are short
 
     return leveled([safe(each, lines=True) for each in lines], most, ALL)
 
 
-def _lines_of(kind: type) -> Callable[[Any], list[str]]:
+def _lines_of(answer: Answer) -> list[str]:
+    if isinstance(answer, Report):
+        return answer.lines()
+    kind = type(answer)
     if kind in LINES:
-        return LINES[kind]
+        return LINES[kind](answer)
     from . import accounts  # imported late: most looks need no more
 
-    return accounts.LINES[kind]
+    return accounts.LINES[kind](answer)
 
 
 def counted(answer: Answer, most: int = MOST) -> str:
     """An answer in at most so many bytes; a list says first how long it is, for whoever reads no further."""
     if not isinstance(answer, (Listing, Offer)) or not answer.rows:
         return text(answer, most)
-    lines = _lines_of(type(answer))(answer)[: len(answer.rows)]
+    lines = _lines_of(answer)[: len(answer.rows)]
     if sum(len(each.encode()) + 1 for each in lines) > most - MAX_COUNTS:
         answer = _fewer(answer, lines, most)
     return safe("\n".join([_counts(answer), *lines[: len(answer.rows)]]), lines=True)
@@ -77,6 +80,8 @@ def counted(answer: Answer, most: int = MOST) -> str:
 def _fewer(answer: Listing | Offer, lines: Sequence[str], most: int) -> Listing | Offer:
     """A list without its last rows, so that the others fit in so many bytes. lines: first of all, one a row."""
     shown = max(1, min(len(answer.rows) - 1, within(lines, most - MAX_COUNTS)))
+    if isinstance(answer, Inbox):
+        answer = answer.replace(behind=answer.behind[:shown])
     return answer.replace(rows=answer.rows[:shown], more=answer.more + len(answer.rows) - shown)
 
 
@@ -90,7 +95,8 @@ def _counts(answer: Listing | Offer) -> str:
     words = [f"{shown} of {total}{plus(answer)} tasks" if shown < total else f"{total} task{'s' * (total > 1)}"]
     if isinstance(answer, Listing):
         words += [f"{answer.finished} finished"] if answer.finished else []
-        words += [f"the next ones: list_tasks with after={answer.rows[shown - 1].task.id}"] if shown < total else []
+        name = "waiting" if isinstance(answer, Inbox) else "list_tasks"
+        words += [f"the next ones: {name} with after={answer.rows[shown - 1].task.id}"] if shown < total else []
     return ", ".join(words)
 
 
@@ -115,7 +121,7 @@ def _listing(answer: Listing) -> list[str]:
     return lines + after(answer)
 
 
-def _shown(answer: Shown) -> list[str]:
+def _shown(answer: Shown, *, whole: bool = False) -> list[str]:
     row = answer.row
     task = row.task
     lines = [line(row), f"state: {row.state}{because(row)}"]
@@ -137,11 +143,17 @@ def _shown(answer: Shown) -> list[str]:
         lines += [title, *(f"- {line(item)}" for item in items[:MAX_ITEMS]), *rest(items)] if items else []
         lines += [f"  {outcome}" for outcome in came_of(items)] if items is answer.blockers else []
     lines += [f"- {safe(i)}: does not exist" for i in answer.missing]
-    earlier, notes = len(task.notes) - MAX_ITEMS, task.notes[-MAX_ITEMS:]
-    told = [f"- {safe(n['at'][:16])} {safe(n['by'])}: {block(n['text'], 2 * MAX_TEXT // len(notes))}" for n in notes]
+    notes = task.notes if whole else task.notes[-MAX_ITEMS:]
+    earlier, most = len(task.notes) - len(notes), MAX_NOTES // max(1, len(notes))
+    texts = (indented(n["text"]) if whole else block(n["text"], most) for n in notes)
+    told = [f"- {safe(n['at'][:16])}Z {safe(n['by'])}: {text}" for n, text in zip(notes, texts, strict=True)]
     lines += ["Notes:", *([f"… {earlier} earlier ({ALL})"] if earlier > 0 else []), *told] if told else []
     lines += section("Completing it would unblock:", answer.would_unblock)
     return lines + [f"notice: {safe(notice)}" for notice in task.notices]
+
+
+MAX_NOTES = 4_000
+"""How many characters of notes are shown together, where not all is asked for."""
 
 
 def _claim(told: dict[str, Any]) -> str:

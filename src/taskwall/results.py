@@ -59,7 +59,12 @@ class Answer(Record):
 
 
 class Report(Answer):
-    """An answer of a room of its own, which says itself how it reads."""
+    """An answer of a room of its own, which says itself how it reads.
+
+    long: it may be, and gives up what does not fit; others tell all that was found, in as few lines as that takes.
+    """
+
+    long = False
 
     def lines(self) -> list[str]:
         """It as text; what is not safe to print is escaped by `render`."""

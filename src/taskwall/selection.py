@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from heapq import merge
+
 from .core.errors import Invalid
 from .core.model import CLOSED, MAX_ID, PENDING
 from .core.state import STATES, state
@@ -9,7 +11,7 @@ from .core.view import age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from .core.model import Task
     from .core.view import View
@@ -28,30 +30,25 @@ def require_states(states: Sequence[str]) -> None:
         )
 
 
-def among(view: View, states: Sequence[str]) -> Iterator[Task]:
-    """The tasks among which those in these states are, by age."""
-    yield from view.by_age(closed=not states or bool({*states} & {*CLOSED}))
-    if ARCHIVED in states:
-        yield from sorted(filter(None, map(view.get, view.archived_ids())), key=age)
+def chosen(view: View, owner: str, label: str, glob: str, text: str, states: Sequence[str]) -> Iterator[Task]:
+    """The tasks that match all that is given, by age. Raises Invalid."""
+    archived = [*view.archived_ids()] if ARCHIVED in states else []
+    view.expect(archived)
+    put_away = sorted(filter(None, map(view.get, archived)), key=age)
+    away = {task.id for task in put_away}
+    for task in merge(view.by_age(closed=not states or bool({*states} & {*CLOSED})), put_away, key=age):
+        if (
+            (not owner or task.owner == owner)
+            and (not label or label in task.labels)
+            and (not glob or _matches(task.id, glob))
+            and (not text or text.casefold() in f"{task.subject}\n{task.description}".casefold())
+            and (not states or task.id in away or _is_in(view, task, states))
+        ):
+            yield task
 
 
-def wanted_by(
-    view: View, owner: str, label: str, glob: str, text: str, states: Sequence[str]
-) -> Callable[[Task], bool]:
-    """What tells whether a task matches all that is given. Raises Invalid."""
-    archived = {*view.archived_ids()} if ARCHIVED in states else ()
-
-    def is_in(task: Task) -> bool:
-        known = state(view, task).name in states or (PENDING in states and task.status == PENDING)
-        return known or task.id in archived
-
-    return lambda task: (
-        (not owner or task.owner == owner)
-        and (not label or label in task.labels)
-        and (not glob or _matches(task.id, glob))
-        and (not text or text.casefold() in f"{task.subject}\n{task.description}".casefold())
-        and (not states or is_in(task))
-    )
+def _is_in(view: View, task: Task, states: Sequence[str]) -> bool:
+    return state(view, task).name in states or (PENDING in states and task.status == PENDING)
 
 
 def _matches(task_id: str, pattern: str) -> bool:

@@ -95,7 +95,7 @@ def list_tasks(
     owner: only tasks of this owner
     label: only tasks with this label
     id_glob: only ids that match this pattern
-    limit: at most this many
+    limit: at most this many, and 50
     everything: finished tasks too
     """
     states = [STATE_WORDS.get(name.lower(), name.lower()) for name in state or ()]
@@ -109,7 +109,7 @@ def waiting(board: Board, after: str = "", limit: int = PAGE) -> Answer:
     """List what waits for a person to act. Decisions come with their choices, and with what waits behind.
 
     after: id to go on from
-    limit: at most this many
+    limit: at most this many, and 50
     """
     return board.waiting(after=after, limit=limit)
 

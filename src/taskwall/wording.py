@@ -94,8 +94,11 @@ def rest(items: Sequence[Row]) -> list[str]:
     return [f"… {len(items) - MAX_ITEMS} more ({ALL})"] if len(items) > MAX_ITEMS else []
 
 
-def after(answer: Listing | Offer) -> list[str]:
-    """What follows the rows of a list: how many more there are, and the command that shows them."""
+def after(answer: Listing | Offer, *, cut: bool = False) -> list[str]:
+    """What follows the rows of a list: how many more there are, and the command that shows them.
+
+    cut: they are fewer than were asked for, for that they are long.
+    """
     shown, total = len(answer.rows), len(answer.rows) + answer.more
     if isinstance(answer, Listing):
         last = safe(answer.rows[-1].task.id) if shown else ""
@@ -105,6 +108,7 @@ def after(answer: Listing | Offer) -> list[str]:
     else:
         most = PAGE if plus(answer) else min(total, PAGE)
         way, finished = f": taskwall next -n {most}" if shown < PAGE else "", []
+        way = f" ({ALL})" if cut else way
     return ([f"… {answer.more}{plus(answer)} more{way}"] if answer.more else []) + finished
 
 
@@ -120,7 +124,8 @@ def some(names: Sequence[str], most: int) -> str:
 
 def block(text: str, most: int = MAX_TEXT) -> str:
     """The beginning of a text, indented."""
-    return indented(text[:most] + "…" * (len(text) > most))
+    more = len(text) - most
+    return indented(text[:most] + (f"… {more} characters more" if more > 0 else ""))
 
 
 def indented(text: str) -> str:

@@ -36,6 +36,8 @@ class TaskDiff(Record):
 class Diff(Report):
     """What changed on the board between two commits, or a commit and the worktree."""
 
+    long = True
+
     old: str
     new: str
     tasks: tuple[TaskDiff, ...]
@@ -62,6 +64,8 @@ class Commit(Record):
 
 class GitHistory(Report):
     """The commits that changed one task, oldest first."""
+
+    long = True
 
     task: str
     commits: tuple[Commit, ...]

@@ -82,7 +82,11 @@ def is_decision(view: View, task: Task) -> bool:
 
 def require_left_to_persons(view: View, actor: Actor, task: Task, act: str) -> None:
     """Nobody goes round what a person is to decide: an agent takes back no question but its own. Raises Reserved."""
-    asked = task.question is not None or task.answer is not None if task.closed else is_decision(view, task)
+    asked = is_decision(view, task)
+    if task.closed:  # whoever completed it owns it now
+        entry = view.claim(task.id)
+        was_theirs = entry is not None and view.settings.is_person(entry.reserved)
+        asked = was_theirs or task.question is not None or task.answer is not None
     its_own = task.created_by == actor.name and not task.closed
     if asked and not its_own and not view.settings.is_person(actor.name):
         raise refusals.Reserved(

@@ -98,7 +98,7 @@ def answer(
             f"{task.id} is for {owner} to decide, not for {actor.name}",
             task=task.id,
             by=(owner,),
-            next="wait for the answer; `taskwall next` (next_actionable) offers other work",
+            next=f"if that is you, say so: --as {owner}; else wait for the answer, `taskwall next` offers other work",
         )
     if task.question and not text:
         raise errors.Invalid(f"{task.id} asks: {task.question}", task=task.id, next=f"`taskwall answer {task.id} TEXT`")
@@ -115,13 +115,11 @@ def _asks_nothing(view: View, task: Task) -> errors.Invalid:
     asked = [
         w.subject for w in open_waits(view, task) if w.subject and (t := view.get(w.subject)) and is_decision(view, t)
     ]
-    way = f"answer what it waits for: `taskwall answer {asked[0]} TEXT`" if asked else ""
-    return errors.Invalid(
-        f"{task.id} asks nothing of a person",
-        task=task.id,
-        by=tuple(asked),
-        next=way or f"claim and complete it: `taskwall claim {task.id}`",
-    )
+    owner = reservation(view, task)
+    way = f"claim and complete it: `taskwall claim {task.id}`"
+    way = f'{owner} counts as an agent; name persons in board.toml: people = ["{owner}"]' if owner else way
+    way = f"answer what it waits for: `taskwall answer {asked[0]} TEXT`" if asked else way
+    return errors.Invalid(f"{task.id} asks nothing of a person", task=task.id, by=tuple(asked), next=way)
 
 
 def hold(view: View, actor: Actor, task: Task, epoch: int | None, now: str, *, reason: str = "") -> Change:

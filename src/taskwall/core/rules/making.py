@@ -13,6 +13,7 @@ from ..model import (
     checked_line,
     checked_priority,
     checked_text,
+    composed,
 )
 from ..record import Record
 from ..state import find_cycle, find_cycle_over, is_waiting, unblocked
@@ -141,7 +142,7 @@ def create(
 
 def _repeated(view: View, drafts: Sequence[Draft]) -> tuple[str, ...]:
     """What is said of a plan that seems to have been made before."""
-    twins = view.by_subject(drafts[0].subject.strip()) if len(drafts) > 1 and not drafts[0].key else []
+    twins = view.by_subject(composed(drafts[0].subject.strip())) if len(drafts) > 1 and not drafts[0].key else []
     return tuple(
         f"{twin} has the subject of the first already; with --key NAME a plan is made once" for twin in twins[:1]
     )
@@ -214,9 +215,7 @@ def update(view: View, actor: Actor, task: Task, epoch: int | None, now: str, *,
         raise superseded(view, task)
     fields = _edited_fields(view, actor, task, edit, now)
     require_kept_promises(view, actor, task, fields)
-    if any(
-        fields.get(name, getattr(task, name)) != getattr(task, name) for name in ("owner", "subject", "description")
-    ):
+    if any(fields.get(name, getattr(task, name)) != getattr(task, name) for name in DECIDED):
         require_left_to_persons(view, actor, task, "changes it")
     if edit.add_blocked_by or edit.parent:
         require_open(task)
@@ -255,12 +254,16 @@ def update(view: View, actor: Actor, task: Task, epoch: int | None, now: str, *,
 
 def _differences(task: Task, changes: dict[str, Any]) -> dict[str, str]:
     """What a log tells of changes by which work goes another way: for whom it is, and what it waits for."""
-    told = {name: f"{getattr(task, name) or '-'} → {changes[name] or '-'}" for name in ("owner",) if name in changes}
+    told = {"owner": f"{task.owner or '-'} → {changes['owner'] or '-'}"} if "owner" in changes else {}
     if "blocked_by" in changes:
         before, after = dict.fromkeys(task.blocked_by), dict.fromkeys(changes["blocked_by"])
         edges = [f"+{i}" for i in after if i not in before] + [f"-{i}" for i in before if i not in after]
         told["blocked_by"] = " ".join(edges)
     return told
+
+
+DECIDED = ("owner", "subject", "description", "parent")
+"""What makes a decision the one that it is: who decides, what, and for which task."""
 
 
 def _edited_fields(view: View, actor: Actor, task: Task, edit: Edit, now: str) -> dict[str, Any]:

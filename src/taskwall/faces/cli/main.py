@@ -25,10 +25,10 @@ INTERRUPTED = 130
 def run() -> NoReturn:
     """The entry point of `taskwall` and `tw`."""
     gc.disable()  # a verb ends before there is anything to collect; commands that stay enable it again
-    for number, name in ((1, "stdout"), (2, "stderr")):
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:  # closed by who called us: a file that we open would take its number
-            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
-            setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - for as long as we run
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - while we run
     for stream in (sys.stdout, sys.stderr):
         # Where the locale knows ASCII alone, Chinese is still UTF-8 to every terminal and pipe there is.
         encoding = "utf-8" if stream.encoding.lower() in ("ascii", "us-ascii", "ansi_x3.4-1968") else None

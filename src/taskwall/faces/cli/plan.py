@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _LINE = re.compile(r"(?:(?P<ref>[\w.-]+)(?::\s+|：\s*))?(?P<subject>.*?)(?:\s+(?:<-|←)\s*(?P<blockers>.*))?$")
 _JSON = re.compile(r"\s*(?:\{|\[\s*[\[{\"\]\d-])")
+_BULLET = re.compile(r"[-*+]\s")
 _BETWEEN = re.compile("[，、]")
 
 
@@ -60,6 +61,11 @@ def _from_lines(text: str) -> list[dict[str, Any]]:
                 )
             items[-1]["description"] = "\n".join(filter(None, [items[-1].get("description"), line.strip()]))
             continue
+        if _BULLET.match(line):
+            raise Invalid(
+                f"line {number} is of a Markdown list: {line!r}",
+                next="`taskwall import FILE` reads checklists; in a plan a line is `ref: subject <- ref, id`",
+            )
         match = _LINE.match(line.rstrip())
         if not match or not match["subject"]:
             raise Invalid(f"line {number} of the plan names no task: {line!r}", next="write `ref: subject <- ref, id`")

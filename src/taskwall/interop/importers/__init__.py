@@ -12,9 +12,9 @@ from contextlib import suppress
 from ...core.errors import Invalid
 from ...core.record import Record
 from ...core.rules.incoming import SKIPPED, UNREADABLE, Finding
+from ...stores.files.archive import Archive
 from ...stores.files.dialects import recognise
 from ...stores.files.disk import DISK, NotPlain
-from ...stores.files.folder import ARCHIVE
 from ...stores.files.plain import NotATask
 from . import backlog, beads, checklist, folder, ours, taskmaster, taskwarrior, ticket
 from .source import Batch, Text, Unparsed, loads, require_whole
@@ -31,7 +31,7 @@ class Format(Record):
     """One kind of board. places: where it lies in a project, below the folder that is given.
 
     suffix: of the files in a place that is a folder. deep: with the folders below it. names: other words for it.
-    archive: a folder in it for finished tasks, with those below it; what lies outside of it, too, counts there.
+    archive: finished tasks of ours lie in a folder there, too.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Format(Record):
     suffix: str = ""
     deep: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    archive: str = ""
+    archive: bool = False
     worldwide: bool = False  # its ids are unique beyond one board
 
 
@@ -63,7 +63,7 @@ FORMATS = {
             (".tasks",),
             ".json",
             names=("claude", "claude-code", "lesson", "numbered", "research", "arm", "nested"),
-            archive=ARCHIVE,
+            archive=True,
         ),
         Format("checklist", checklist.read, (), names=("markdown", "md")),
         Format("jsonl", ours.read, (), names=("taskwall",), worldwide=True),
@@ -231,15 +231,16 @@ def _files(source: Source, findings: list[Finding]) -> list[tuple[str, str]]:
     """The files of a source, by their names below it."""
     if not os.path.isdir(source.path):
         return [(os.path.basename(source.path), source.path)]
-    form = source.form
-    below = [os.path.join(source.path, name) for name in (form.deep or filter(None, [form.archive]))]
-    found, seen = [], set()
-    for folder_path in [*([] if form.deep else [source.path]), *below]:
+    inner = [os.path.join(source.path, name) for name in source.form.deep] or [source.path]
+    found = []
+    for folder_path in inner:
         for at, folders, names in os.walk(folder_path, onerror=lambda error: _tell(findings, error)):
-            folders[:] = sorted(folders) if folder_path in below else []
-            fitting = [name for name in sorted(names) if name.endswith(form.suffix)]
-            found += [os.path.join(at, name) for name in fitting if not form.archive or name not in seen]
-            seen.update(fitting)
+            folders[:] = sorted(folders) if source.form.deep else []
+            found += [os.path.join(at, name) for name in sorted(names) if name.endswith(source.form.suffix)]
+    if source.form.archive:
+        archive, here = Archive(DISK, source.path), {os.path.basename(path) for path in found}
+        put_away = [archive.in_file(task_id)[0] for task_id in sorted(archive.ids())]
+        found += [os.path.join(source.path, name) for name in put_away if os.path.basename(name) not in here]
     return [(os.path.relpath(path, source.path).replace(os.sep, "/"), path) for path in found]
 
 

@@ -49,7 +49,8 @@ class Archive:
         folder = os.path.join(self._board, ARCHIVE)
         months = [os.path.join(folder, month) for month in self._list()]
         names = [name for month in months for name, _ in self._disk.names(month)]
-        return [i for name in names if name.endswith(SUFFIX) and self.get(i := name.removesuffix(SUFFIX))]
+        ids = dict.fromkeys(name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
+        return [task_id for task_id in ids if self.get(task_id)]
 
     def in_file(self, task_id: str) -> tuple[str, Task]:
         """The path of an archived task's file, relative to the board, and the task. Raises KeyError."""
@@ -89,7 +90,7 @@ class Archive:
             self._disk.make_folder(each)
             if not self._disk.is_folder(each):
                 raise OSError(errno.ENOTDIR, "not a folder of its own", each)
-        if self._disk.exists(os.path.join(folder, name)):  # another task had this id once
+        if self._disk.exists(os.path.join(folder, name)) or self._look(task.id):  # another had this id once
             return False
         self._disk.rename(os.path.join(self._board, name), os.path.join(folder, name))
         self.touched.add(folder)

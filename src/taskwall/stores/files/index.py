@@ -1,4 +1,4 @@
-"""What the task files of a large folder hold, in `.local/index`, so that no command need read all of them.
+"""What the task files of a large folder hold, in `.local/index-BOOT`, so that no command need read all of them.
 
 Derived, never needed, never trusted over a file: whoever grants or completes something reads the files themselves. It
 may be removed at any time; one of another boot, of another version or one that SQLite cannot read is made anew. What
@@ -20,7 +20,7 @@ from ...core.light import cached_property, suppress
 from ..base import Outdated
 from .folder import ARCHIVE, RACY_NS, SUFFIX, read_each
 from .ledger import boot_id
-from .sqlite import Connections, Error, connect, is_busy, storable
+from .sqlite import Connections, Error, connect, is_busy, path_in, storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -162,9 +162,9 @@ class Index:
     """The index of one board."""
 
     def __init__(self, disk: Disk, board: str, ledger: Callable[[], Ledger]) -> None:
-        self.path = os.path.join(board, ".local", "index")
         self._disk, self._board, self._ledger = disk, board, ledger
-        self._local, self._claims = os.path.dirname(self.path), os.path.join(board, ".local", "claims")
+        self._local, self._claims = os.path.join(board, ".local"), os.path.join(board, ".local", "claims")
+        self.path = path_in(self._local, boot_id())
         self.connections = Connections(self.path)
         self._waits_until = float("-inf")
 
@@ -182,7 +182,7 @@ class Index:
     @property
     def may_be(self) -> bool:
         """Whether there can be one: in a folder of the board's own, whatever links came with a repository."""
-        return connect is not None and self._disk.is_folder(self._local)
+        return connect is not None and self.path != "" and self._disk.is_folder(self._local)
 
     @property
     def stamps(self) -> tuple[int, int]:

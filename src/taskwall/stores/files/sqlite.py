@@ -7,10 +7,9 @@ of a connection's statements. Where nobody has loaded `functools` yet, it is sho
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 import sys
+import time
 
 from ...core import light
 
@@ -38,7 +37,8 @@ BESIDE = (LOG, "-shm")
 """How the log of a file is called, and what leads through that."""
 LONG_LOG = 512 * 1024
 """Bytes that are read in a third of a millisecond, and come together in half a dozen writes."""
-FOREIGN = "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')"
+OLD = 24 * 60 * 60
+"""Seconds after which a file of another boot is no other machine's that is at work here."""
 MOMENT = 0.2
 """Seconds that SQLite waits for another process: none holds a file for longer but one that takes in a whole board."""
 
@@ -51,6 +51,17 @@ def storable(value: Any) -> Any:
 def is_busy(error: Exception) -> bool:
     """Whether nothing is wrong but that another process writes."""
     return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def path_in(local: str, boot: str) -> str:
+    """Where the index lies; empty when nothing keeps its name from being known beforehand.
+
+    SQLite trusts what lies beside its file, and would remove whatever that names as left over from a crash. So the
+    name is none that a repository could bring along: that of this boot, else the moment at which the folder was made.
+    """
+    with light.suppress(OSError):
+        boot = boot or str(getattr(os.stat(local), "st_birthtime", ""))
+    return os.path.join(local, f"index-{boot}") if boot else ""
 
 
 class Connections:
@@ -69,22 +80,11 @@ class Connections:
         with light.suppress(IndexError):  # asked and taken at once: threads may share a store
             return self._idle.pop()
         self._make_file()
-        self._require_own()
         connection = connect(self._path, MOMENT, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA synchronous = OFF")  # after a power cut, all is made anew
         connection.execute("PRAGMA journal_mode = WAL")  # readers and writers do not wait for each other
-        (foreign,) = connection.execute(FOREIGN).fetchone()
-        if foreign:  # a view may compute without end
-            raise Error("it holds more than tables")
         self._owner = self._here()
         return connection
-
-    def _require_own(self) -> None:
-        """A link that came with a repository would lead what we write, and what we remove, out of the board."""
-        for end in ("", *BESIDE):
-            with light.suppress(FileNotFoundError):
-                if not stat.S_ISREG(os.lstat(self._path + end).st_mode):
-                    raise OSError(errno.EEXIST, "not a file of its own", self._path + end)
 
     def _make_file(self) -> None:
         """An empty file, unless there is one.
@@ -96,6 +96,17 @@ class Connections:
             for end in BESIDE:
                 with light.suppress(FileNotFoundError):
                     os.unlink(self._path + end)
+            self._tidy_up()
+
+    def _tidy_up(self) -> None:
+        """Remove those of boots long ago, and whatever came with a repository under such a name."""
+        folder, ours = os.path.split(self._path)
+        for name in os.listdir(folder):
+            if name.startswith("index") and not name.startswith(ours):
+                path = os.path.join(folder, name)
+                with light.suppress(OSError):
+                    if not name.startswith("index-") or os.lstat(path).st_mtime < time.time() - OLD:
+                        os.unlink(path)
 
     def close(self, connection: Connection) -> None:
         """Give one back."""
@@ -136,4 +147,4 @@ class Connections:
             return os.getpid(), 0
 
 
-__all__ = ["Connections", "Error", "connect", "is_busy", "storable"]
+__all__ = ["Connections", "Error", "connect", "is_busy", "path_in", "storable"]

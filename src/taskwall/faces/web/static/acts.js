@@ -50,7 +50,7 @@ async function done(name, args) {
 }
 
 const lines = (text) => text.split("\n").map((part) => part.trim()).filter(Boolean);
-const words = (text) => text.split(/[,，]/).map((part) => part.trim()).filter(Boolean);
+const words = (text) => text.split(/[,，、]/).map((part) => part.trim()).filter(Boolean);
 const priorities = () => [0, 1, 2, 3, 4].map((n) => [String(n), t(`priority.${n}`)]);
 
 // What is asked before an act, and the verb that it then calls. Without `fields` it is done at once.

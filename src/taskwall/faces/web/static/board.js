@@ -3,7 +3,7 @@
 import { html, signal, useLayoutEffect } from "./vendor/preact.js";
 import { act, drop, KEYS, menu } from "./acts.js";
 import { Age, href, Labels, Lease, shortId, State, Who, why } from "./parts.js";
-import { about, COLUMNS, columns, tasks } from "./wall.js";
+import { about, COLUMNS, columns, query, tasks } from "./wall.js";
 import { t } from "./words.js";
 
 const PAGE = 60; // cards of a column before "more"
@@ -41,7 +41,7 @@ function Column({ name, rows }) {
     </header>
     ${!folded && html`<ul>
       ${rows.slice(0, most).map((row) => html`<${Card} key=${row.id} row=${row} />`)}
-      ${!rows.length && html`<li class="none">${t(`column.empty.${name}`)}</li>`}
+      ${!rows.length && html`<li class="none">${t(`column.empty.${query.value.trim() ? "search" : name}`)}</li>`}
       ${rows.length > most && html`<li><button class="more" onClick=${() => (shown.value = { ...shown.value, [name]: most / PAGE + 4 })}
         >${t("column.more", { n: rows.length - most })}</button></li>`}
     </ul>`}

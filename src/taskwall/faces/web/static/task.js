@@ -14,12 +14,13 @@ export function TaskScreen({ id }) {
   const [found, setFound] = useState(null);
   useEffect(() => {
     let current = true;
-    if (row) load(id).then((told) => current && setFound(told), refused);
+    // The wall does not hold what is archived.
+    load(id).then((told) => current && setFound(told), (error) => current && (row ? refused(error) : setFound({ task: {}, missing: id })));
     return () => (current = false);
   }, [id, row]);
-  if (!row) return html`<div class="empty"><h1>${t("task.missing", { id })}</h1><p><a href="#/">${t("task.back")}</a></p></div>`;
+  if (found?.missing === id) return html`<div class="empty"><h1>${t("task.missing", { id })}</h1><p><a href="#/">${t("task.back")}</a></p></div>`;
   if (found?.task.id !== id) return html`<div class="empty"><p>${t("loading")}</p></div>`;
-  return html`<${Task} row=${row} ...${found} />`;
+  return html`<${Task} row=${row ?? found.task} ...${found} />`;
 }
 
 async function load(task_id) {

@@ -33,6 +33,7 @@ export default {
   "column.empty.active": "Nobody works on anything.",
   "column.empty.person": "Nobody is waited for.",
   "column.empty.done": "Nothing is finished yet.",
+  "column.empty.search": "Nothing matches.",
   "column.more": "Show {n} more",
   "column.unfold": "Show",
   "column.fold": "Fold",
