@@ -83,14 +83,24 @@ def _briefing(row: Row, blockers: Sequence[Row]) -> list[str]:
     task = row.task
     lines = [f"token: {task.token}"]
     if task.description:
-        lines.append("  " + block(task.description))
+        lines.append("  " + block(task.description, MAX_DESCRIPTION))
     lines += came_of(blockers)
     lines += [f"attempts before: {task.attempts}"] if task.attempts else []
-    lines += [f"note by {safe(note['by'])}: {block(note['text'], MAX_TEXT // 5)}" for note in task.notes[-5:]]
+    rooms = (
+        MAX_TEXT if note is task.notes[-1] else MAX_TEXT // 5 for note in task.notes[-5:]
+    )  # the last is a handover
+    lines += [
+        f"note by {safe(note['by'])}: {block(note['text'], room)}"
+        for note, room in zip(task.notes[-5:], rooms, strict=True)
+    ]
     lines += [f"products: {', '.join(map(safe, task.products))}"] if task.products else []
     lines += [f"checks: {'; '.join(map(safe, task.checks))}"] if task.checks else []
     way = f"taskwall answer {task.id} TEXT" if row.reserved in PERSONS or task.question is not None else ""
     return [*lines, f"Next: {way or f'do it, then complete_task (taskwall done {task.id})'}"]
+
+
+MAX_DESCRIPTION = 4_000
+"""How many characters of its description whoever takes a task is told."""
 
 
 def _created(answer: Created) -> list[str]:

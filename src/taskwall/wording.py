@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MARKS = {PENDING: "[ ]", IN_PROGRESS: "[>]", COMPLETED: "[x]", CANCELLED: "[-]"}
 MAX_TEXT = 1_500
-"""How much is told of a description, of all results, and of all notes, in characters."""
+"""How much is told of a text, or of the results of all blockers, in characters."""
 MAX_REASONS = 5
 MAX_ITEMS = 20
 """How many tasks one section of an answer names."""
@@ -125,7 +125,7 @@ def some(names: Sequence[str], most: int) -> str:
 def block(text: str, most: int = MAX_TEXT) -> str:
     """The beginning of a text, indented."""
     more = len(text) - most
-    return indented(text[:most] + (f"… {more} characters more" if more > 0 else ""))
+    return indented(text[:most] + (f"… {more} characters more (show --json)" if more > 0 else ""))
 
 
 def indented(text: str) -> str:

@@ -38,6 +38,7 @@ LOOK_AT_ALL = 1000
 """Up to so many files, each is compared with its signature at every read: some milliseconds."""
 LATE, SPARING, LATEST = 15.0, 30, 60.0
 """Everything is looked at again after so many seconds, or so many times as long as that took, within a minute."""
+PAUSE = 0.005
 PATIENCE, A_FILE = 1.0, 0.0001
 """Seconds to wait for a process that takes in a whole board, at least and a file: to read all would take no longer."""
 TICKS_NS = 50_000_000
@@ -220,6 +221,7 @@ class Index:
             except Error as error:
                 if is_busy(error):
                     if self._has_patience():
+                        time.sleep(PAUSE)  # not every kind of lock is waited for by SQLite
                         continue
                     return None
                 if discarded or not self.connections.discard(error):
