@@ -240,6 +240,15 @@ def test_no_answer_is_longer_than_an_agent_should_read_however_long_the_texts(bo
     assert "note=note 39: 字字" in last and last.endswith("字…") and len(last) < 200
 
 
+def test_whoever_takes_a_task_is_handed_over_what_the_last_one_wrote(board):
+    add(board, "t", description="d" * 3_900)
+    for n in range(6):
+        board.update("t", rules.Edit(note=f"{n}" * 1_400))
+    told = render.text(board.claim("t"))
+    assert "d" * 3_900 in told and "5" * 1_400 in told and "0" * 30 not in told
+    assert f"{'1' * 300}… 1100 characters more (show --json)" in told
+
+
 def test_a_person_at_a_terminal_is_shown_all_of_a_task(board):
     add(board, "t", description="x" * 20_000)
     for n in range(40):

@@ -86,13 +86,9 @@ def _briefing(row: Row, blockers: Sequence[Row]) -> list[str]:
         lines.append("  " + block(task.description, MAX_DESCRIPTION))
     lines += came_of(blockers)
     lines += [f"attempts before: {task.attempts}"] if task.attempts else []
-    rooms = (
-        MAX_TEXT if note is task.notes[-1] else MAX_TEXT // 5 for note in task.notes[-5:]
-    )  # the last is a handover
-    lines += [
-        f"note by {safe(note['by'])}: {block(note['text'], room)}"
-        for note, room in zip(task.notes[-5:], rooms, strict=True)
-    ]
+    for note in task.notes[-5:]:
+        room = MAX_TEXT if note is task.notes[-1] else MAX_TEXT // 5  # the last one is a handover
+        lines.append(f"note by {safe(note['by'])}: {block(note['text'], room)}")
     lines += [f"products: {', '.join(map(safe, task.products))}"] if task.products else []
     lines += [f"checks: {'; '.join(map(safe, task.checks))}"] if task.checks else []
     way = f"taskwall answer {task.id} TEXT" if row.reserved in PERSONS or task.question is not None else ""
