@@ -376,7 +376,7 @@ def test_lists_are_capped_with_a_cursor(tw):
     assert seen == [f"t-{n:03}" for n in range(120)]
     assert tw("list").out.endswith("… 70 more: list --after t-049 (with the same filters)\n")
     assert tw("next").out.endswith("… 9+ more: taskwall next -n 50\n")
-    assert tw("next", "-n", 50).out.endswith("… 9+ more\n"), "no more are ever shown"
+    assert tw("next", "-n", 50).out.endswith("… 9+ more: taskwall list ready\n"), "no more are ever shown"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
@@ -630,5 +630,16 @@ def test_what_is_cut_for_its_length_leads_on(tw):
         tw("add", f"{'很长的任务名' * 30} {n}", "--id", f"t-{n:02}")
     tw("add", "all", "--id", "all", "-b", *(f"t-{n:02}" for n in range(60)))
     assert tw("why", "all").out.count("taskwall show all --json") == 1
-    assert tw("next", "-n", 50).out.splitlines()[-1].endswith("more (--json tells all)")
-    assert len(tw.json("next", "-n", 50)["data"]["tasks"]) == 50
+    assert tw("next", "-n", 50).out.splitlines()[-1].endswith("more: taskwall list ready")
+    checks = [f"test -e {'x' * 180}{n}" for n in range(100)]
+    tw("add", "checked", "--id", "checked", "--check", *checks), tw("claim", "checked")
+    refused = tw("done", "checked")
+    assert refused.status == 4 and 7_000 < len(refused.err.encode()) < 8_500 and "Next: a person looks" in refused.err
+
+
+def test_what_was_unblocked_beyond_what_is_told_can_be_looked_up(tw, tmp_path):
+    (tmp_path / "plan").write_text("root: root\n" + "".join(f"a{n}: A{n} <- root\n" for n in range(30)))
+    root = re.search(r"Created (\S+): root", tw("plan", tmp_path / "plan").out)[1]
+    tw("claim", root)
+    assert tw("done", root).out.splitlines()[-1] == f"… 10 more (taskwall show {root} --json)"
+    assert len(tw.json("show", root)["data"]["dependents"]) == 30

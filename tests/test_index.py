@@ -827,3 +827,25 @@ def test_what_is_archived_is_not_written_over_by_another_of_its_id(tmp_path):
     assert answer.left == ("t1",) and "others of that name are archived" in answer.lines()[-1]
     assert "work on t1" in (wall.path / "archive" / "undated" / "t1.json").read_text()
     wall.compare()
+
+
+def test_whoever_makes_the_index_removes_no_log_of_one_that_another_has_just_made(tmp_path, monkeypatch):
+    """A second process that finds none while the first one makes it neither waits nor touches what lies beside it."""
+    wall = large_wall(tmp_path)
+    for left in index_of(wall).parent.glob("index*"):
+        left.unlink()
+    seen = []
+    tidy_up = sqlite_module.Connections._tidy_up
+
+    def meanwhile(self):
+        tidy_up(self)
+        index_of(wall).rename(tmp_path / "not yet")
+        with pytest.raises(OSError):
+            sqlite_module.Connections(self._path)._make_file()
+        seen.append(os.path.exists(self._path))
+        (tmp_path / "not yet").rename(index_of(wall))
+
+    monkeypatch.setattr(sqlite_module.Connections, "_tidy_up", meanwhile)
+    wall.stores[0] = wall.store(0)
+    wall.compare()
+    assert seen == [False]

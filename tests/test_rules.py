@@ -337,6 +337,10 @@ def test_an_agent_goes_round_no_decision_but_a_question_of_its_own(agent, board_
     bob.update(asked, Edit(subject="Which one?"))
     assert ids(bob.update("t", Edit(remove_blocked_by=(asked,))).unblocked) == ["t"]
     bob.cancel(asked)
+    add(agent, "deploy")
+    user.update("deploy", Edit(owner="user"))
+    refused("reserved", agent.update, "deploy", Edit(owner="agent"), store=store)
+    refused("reserved", agent.update, "deploy", Edit(checks=("false",)), store=store)
     user.update("sign", Edit(owner="agent"))
     assert agent.cancel("sign", drop_edges=True).row.task.status == "cancelled"
 

@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 
 def _changed(answer: Changed) -> list[str]:
     row = answer.row
+    way = f"taskwall show {row.task.id} --json"  # asked again, the verb has nothing to tell
     if answer.already:
         head = list(answer.notices) or [
             f"{row.task.id} ({safe(row.task.subject)}): {_ALREADY.get(answer.verb, 'no change')}"
         ]
-        return [*map(safe, head), *section("Unblocked:", answer.unblocked)]
+        return [*map(safe, head), *section("Unblocked:", answer.unblocked, way)]
     lines = [f"{_DONE[answer.verb]} {row.task.id} ({safe(row.task.subject)})", *map(safe, answer.notices)]
     if answer.verb == "claim":
         lines += _briefing(row, answer.blockers)
@@ -49,8 +50,8 @@ def _changed(answer: Changed) -> list[str]:
         lines.insert(1, f"Waits for {decision.id}: {safe(decision.subject)}")
         lines.append(f"Next: a person answers with `taskwall answer {decision.id} TEXT`")
     elif answer.also:
-        lines += section(_ALSO[answer.verb], answer.also)
-    return lines + section("Unblocked:", answer.unblocked)
+        lines += section(_ALSO[answer.verb], answer.also, way)
+    return lines + section("Unblocked:", answer.unblocked, way)
 
 
 _DONE = {

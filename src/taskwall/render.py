@@ -102,8 +102,12 @@ def _counts(answer: Listing | Offer) -> str:
 
 def refusal(error: Refused) -> str:
     """A refusal as text: what and why, then the next safe step."""
-    lines = safe(error.message, lines=True)
-    return f"{lines}\nNext: {safe(error.next)}"
+    told = safe(error.message, lines=True)
+    if len(told.encode()) > MOST:
+        from .lengths import leveled
+
+        told = leveled(told.split("\n"), MOST, ALL)
+    return f"{told}\nNext: {safe(error.next)}"
 
 
 def near(name: str, offered: Collection[str]) -> str:

@@ -86,12 +86,12 @@ def _item(row: Row) -> str:
     return f"- {row.task.id}: {safe(row.task.subject)}{' [' + '; '.join(marks) + ']' if marks else ''}"
 
 
-def section(title: str, items: Sequence[Row]) -> list[str]:
-    return [title, *map(_item, items[:MAX_ITEMS]), *rest(items)] if items else []
+def section(title: str, items: Sequence[Row], way: str = "") -> list[str]:
+    return [title, *map(_item, items[:MAX_ITEMS]), *rest(items, way)] if items else []
 
 
-def rest(items: Sequence[Row]) -> list[str]:
-    return [f"… {len(items) - MAX_ITEMS} more ({ALL})"] if len(items) > MAX_ITEMS else []
+def rest(items: Sequence[Row], way: str = "") -> list[str]:
+    return [f"… {len(items) - MAX_ITEMS} more ({way or ALL})"] if len(items) > MAX_ITEMS else []
 
 
 def after(answer: Listing | Offer, *, cut: bool = False) -> list[str]:
@@ -108,7 +108,7 @@ def after(answer: Listing | Offer, *, cut: bool = False) -> list[str]:
     else:
         most = PAGE if plus(answer) else min(total, PAGE)
         way, finished = f": taskwall next -n {most}" if shown < PAGE else "", []
-        way = f" ({ALL})" if cut else way
+        way = ": taskwall list ready" if cut or not way else way
     return ([f"… {answer.more}{plus(answer)} more{way}"] if answer.more else []) + finished
 
 

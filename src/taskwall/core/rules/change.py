@@ -82,12 +82,13 @@ def is_decision(view: View, task: Task) -> bool:
 
 def require_left_to_persons(view: View, actor: Actor, task: Task, act: str) -> None:
     """Nobody goes round what a person is to decide: an agent takes back no question but its own. Raises Reserved."""
-    asked = is_decision(view, task)
+    held = task.status == IN_PROGRESS and view.current(task) is None  # on another machine, which knows for whom it was
+    asked = is_decision(view, task) or (held and view.settings.is_person(task.owner))
     if task.closed:  # whoever completed it owns it now
         entry = view.claim(task.id)
         was_theirs = entry is not None and view.settings.is_person(entry.reserved)
         asked = was_theirs or task.question is not None or task.answer is not None
-    its_own = task.created_by == actor.name and not task.closed
+    its_own = task.question is not None and task.created_by == actor.name and not task.closed
     if asked and not its_own and not view.settings.is_person(actor.name):
         raise refusals.Reserved(
             f"{task.id} is for a person to decide; only a person {act}{'' if task.closed else ', or who asked it'}",

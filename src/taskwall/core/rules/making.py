@@ -262,8 +262,8 @@ def _differences(task: Task, changes: dict[str, Any]) -> dict[str, str]:
     return told
 
 
-DECIDED = ("owner", "subject", "description", "parent")
-"""What makes a decision the one that it is: who decides, what, and for which task."""
+DECIDED = ("owner", "subject", "description", "parent", "products", "checks")
+"""What makes a decision the one that it is: who decides what, for which task, and what that takes."""
 
 
 def _edited_fields(view: View, actor: Actor, task: Task, edit: Edit, now: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ...core import light
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from sqlite3 import Connection, Error, connect
     from typing import Any
 else:
@@ -64,6 +65,22 @@ def path_in(local: str, boot: str) -> str:
     return os.path.join(local, f"index-{boot}") if boot else ""
 
 
+@light.contextmanager
+def _alone_in(folder: str) -> Iterator[None]:
+    """While others who would make a file there have to wait. Raises OSError when one of them keeps it."""
+    if sys.platform == "win32":  # a folder cannot be locked, nor a file be removed that is in use
+        yield
+        return
+    import fcntl  # imported late: an index is made once a boot
+
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(fd)
+
+
 class Connections:
     """Those of one process to one file: one for each that is in use at a time, kept for the next."""
 
@@ -91,12 +108,14 @@ class Connections:
 
         Where one was removed alone, what lies beside it would be read as this one's, while a process has that open.
         """
-        with light.suppress(FileExistsError):
-            os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
-            for end in BESIDE:
-                with light.suppress(FileNotFoundError):
-                    os.unlink(self._path + end)
-            self._tidy_up()
+        while not os.path.exists(self._path):
+            with _alone_in(os.path.dirname(self._path)):  # else somebody else may have opened it by then
+                if not os.path.lexists(self._path):
+                    for end in BESIDE:
+                        with light.suppress(FileNotFoundError):
+                            os.unlink(self._path + end)
+                    os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+                    self._tidy_up()
 
     def _tidy_up(self) -> None:
         """Remove those of boots long ago, and whatever came with a repository under such a name."""
