@@ -215,14 +215,11 @@ def update(view: View, actor: Actor, task: Task, epoch: int | None, now: str, *,
         raise superseded(view, task)
     fields = _edited_fields(view, actor, task, edit, now)
     require_kept_promises(view, actor, task, fields)
-    if any(fields.get(name, getattr(task, name)) != getattr(task, name) for name in DECIDED):
-        require_left_to_persons(view, actor, task, "changes it")
     if edit.add_blocked_by or edit.parent:
         require_open(task)
     # An edge to a task that no longer exists can be removed by its literal id.
     removed = {name if name in task.blocked_by else view.find(name).id for name in edit.remove_blocked_by}
-    for blocker in [b for i in removed if (b := view.get(i)) and not b.closed]:
-        require_left_to_persons(view, actor, blocker, "takes it out of the way")
+    _require_left_to_persons(view, actor, task, fields, removed)
     kept = (i for i in task.blocked_by if i not in removed)
     if removed or edit.add_blocked_by:
         fields["blocked_by"] = tuple(dict.fromkeys([*kept, *_found(view, edit.add_blocked_by, {})]))
@@ -260,6 +257,16 @@ def _differences(task: Task, changes: dict[str, Any]) -> dict[str, str]:
         edges = [f"+{i}" for i in after if i not in before] + [f"-{i}" for i in before if i not in after]
         told["blocked_by"] = " ".join(edges)
     return told
+
+
+def _require_left_to_persons(
+    view: View, actor: Actor, task: Task, fields: dict[str, Any], removed: Iterable[str]
+) -> None:
+    """An agent neither changes what makes a decision, nor takes an open one out of the way."""
+    if any(fields.get(name, getattr(task, name)) != getattr(task, name) for name in DECIDED):
+        require_left_to_persons(view, actor, task, "changes it")
+    for blocker in [b for i in removed if (b := view.get(i)) and not b.closed]:
+        require_left_to_persons(view, actor, blocker, "takes it out of the way")
 
 
 DECIDED = ("owner", "subject", "description", "parent", "products", "checks")
