@@ -221,9 +221,6 @@ def update_task(
     """
     from .core.rules import Edit
 
-    pairs = dict(pair.partition("=")[::2] for pair in metadata or ())
-    if bad := [pair for pair in metadata or () if "=" not in pair or pair.startswith("=")]:
-        raise Invalid(f"metadata is {bad[0]!r}, must be KEY=VALUE", next="an empty VALUE deletes the key")
     edit = Edit(
         subject=subject,
         description=description,
@@ -234,7 +231,7 @@ def update_task(
         products=None if products is None else tuple(products),
         checks=None if checks is None else tuple(checks),
         note=note,
-        metadata=pairs,
+        metadata=_pairs(metadata or []),
         add_blocked_by=tuple(add_blocked_by or ()),
         remove_blocked_by=tuple(remove_blocked_by or ()),
     )
@@ -244,6 +241,12 @@ def update_task(
             next="give a field or a note; `taskwall block` and `unblock` change what it waits for",
         )
     return board.update(task_id, edit)
+
+
+def _pairs(metadata: list[str]) -> dict[str, str]:
+    if bad := [pair for pair in metadata if "=" not in pair or pair.startswith("=")]:
+        raise Invalid(f"metadata is {bad[0]!r}, must be KEY=VALUE", next="an empty VALUE deletes the key")
+    return dict(pair.partition("=")[::2] for pair in metadata)
 
 
 @verb(agents="task_id question options")

@@ -86,12 +86,12 @@ def _item(row: Row) -> str:
     return f"- {row.task.id}: {safe(row.task.subject)}{' [' + '; '.join(marks) + ']' if marks else ''}"
 
 
-def section(title: str, items: Sequence[Row], way: str = "") -> list[str]:
+def section(title: str, items: Sequence[Row], way: str = ALL) -> list[str]:
     return [title, *map(_item, items[:MAX_ITEMS]), *rest(items, way)] if items else []
 
 
-def rest(items: Sequence[Row], way: str = "") -> list[str]:
-    return [f"… {len(items) - MAX_ITEMS} more ({way or ALL})"] if len(items) > MAX_ITEMS else []
+def rest(items: Sequence[Row], way: str = ALL) -> list[str]:
+    return [f"… {len(items) - MAX_ITEMS} more ({way})"] if len(items) > MAX_ITEMS else []
 
 
 def after(answer: Listing | Offer, *, cut: bool = False) -> list[str]:
@@ -100,16 +100,14 @@ def after(answer: Listing | Offer, *, cut: bool = False) -> list[str]:
     cut: they are fewer than were asked for, for that they are long.
     """
     shown, total = len(answer.rows), len(answer.rows) + answer.more
-    if isinstance(answer, Listing):
-        last = safe(answer.rows[-1].task.id) if shown else ""
-        way = f": list --after {last} (with the same filters)" if shown else ""
-        way = f": waiting --after {last}" if shown and isinstance(answer, Inbox) else way
-        finished = [f"{answer.finished} finished"] if answer.finished else []
-    else:
+    if isinstance(answer, Offer):
         most = PAGE if plus(answer) else min(total, PAGE)
-        way, finished = f": taskwall next -n {most}" if shown < PAGE else "", []
-        way = ": taskwall list ready" if cut or not way else way
-    return ([f"… {answer.more}{plus(answer)} more{way}"] if answer.more else []) + finished
+        way = "taskwall list ready" if cut or shown >= PAGE else f"taskwall next -n {most}"
+        return [f"… {answer.more}{plus(answer)} more: {way}"] if answer.more else []
+    last = safe(answer.rows[-1].task.id) if shown else ""
+    way = f"waiting --after {last}" if isinstance(answer, Inbox) else f"list --after {last} (with the same filters)"
+    more = [f"… {answer.more} more{f': {way}' if shown else ''}"] if answer.more else []
+    return more + ([f"{answer.finished} finished"] if answer.finished else [])
 
 
 def plus(answer: Listing | Offer) -> str:

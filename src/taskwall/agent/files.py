@@ -36,6 +36,14 @@ def _is_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
+def _replace(found: str, path: str, old: str, new: str) -> int:
+    """Put one piece of text in the place of another; returns its line."""
+    text = _text(found, path)
+    line = _line_of(old, text, path)
+    _write(found, text.replace(old, new))
+    return line
+
+
 def file_tools(workspace: Workspace) -> list[Tool]:
     """read_file, write_file and edit_file in this workspace."""
 
@@ -49,11 +57,7 @@ def file_tools(workspace: Workspace) -> list[Tool]:
         return f"Wrote {path}: {len(content)} characters"
 
     def edit_file(path: str, old: str, new: str) -> str:
-        found = workspace.find(path, to_write=True)
-        text = _text(found, path)
-        line = _line_of(old, text, path)
-        _write(found, text.replace(old, new))
-        return f"Edited {path} at line {line}"
+        return f"Edited {path} at line {_replace(workspace.find(path, to_write=True), path, old, new)}"
 
     where = "path inside the workspace"
     return [

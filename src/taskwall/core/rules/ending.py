@@ -100,15 +100,16 @@ def _open_dependents(view: View, tasks: Sequence[Task], transitive: bool = False
 
 def _require_cancellable(view: View, actor: Actor, task: Task) -> None:
     require_open(task)
+    if view.settings.is_person(actor.name):
+        return
     require_left_to_persons(view, actor, task, "cancels it")
-    if task.hold is not None and not view.settings.is_person(actor.name):
+    if task.hold is not None:
         raise refusals.Held(
             f"{task.id} is held ({task.hold}); only a person cancels it",
             task=task.id,
             next=f"ask a person to `taskwall cancel {task.id}`, or to `taskwall resume` it",
         )
-    others = task.status == IN_PROGRESS and not is_lapsed(view, task) and not is_mine(view, task, actor, None)
-    if others and not view.settings.is_person(actor.name):
+    if task.status == IN_PROGRESS and not is_lapsed(view, task) and not is_mine(view, task, actor, None):
         raise refusals.AlreadyClaimed(
             f"{task.id} is held by {holder(view, task)}; only a person cancels work in somebody's hands",
             task=task.id,

@@ -67,7 +67,7 @@ def path_in(local: str, boot: str) -> str:
 
 @light.contextmanager
 def _alone_in(folder: str) -> Iterator[None]:
-    """While others who would make a file there have to wait. Raises OSError when one of them keeps it."""
+    """While nobody else makes a file there. Raises OSError when somebody does."""
     if sys.platform == "win32":  # a folder cannot be locked, nor a file be removed that is in use
         yield
         return
@@ -108,14 +108,15 @@ class Connections:
 
         Where one was removed alone, what lies beside it would be read as this one's, while a process has that open.
         """
-        while not os.path.exists(self._path):
-            with _alone_in(os.path.dirname(self._path)):  # else somebody else may have opened it by then
-                if not os.path.lexists(self._path):
-                    for end in BESIDE:
-                        with light.suppress(FileNotFoundError):
-                            os.unlink(self._path + end)
-                    os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
-                    self._tidy_up()
+        if os.path.lexists(self._path):
+            return
+        with _alone_in(os.path.dirname(self._path)):  # else somebody else may have opened it by then
+            if not os.path.lexists(self._path):
+                for end in BESIDE:
+                    with light.suppress(FileNotFoundError):
+                        os.unlink(self._path + end)
+                os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+                self._tidy_up()
 
     def _tidy_up(self) -> None:
         """Remove those of boots long ago, and whatever came with a repository under such a name."""
