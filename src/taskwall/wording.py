@@ -5,6 +5,8 @@ Text from tasks is escaped on its way out: no control or direction mark of a tas
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from .core.jsontext import dumps
 from .core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, STATUSES
 from .core.state import BROKEN, HELD, STALE, WAITING
@@ -133,13 +135,7 @@ def indented(text: str) -> str:
 
 def within(lines: Iterable[str], most: int) -> int:
     """How many of these lines, from the first on, fit in so many bytes."""
-    shown = 0
-    for each in lines:
-        most -= len(each.encode()) + 1
-        if most < 0:
-            break
-        shown += 1
-    return shown
+    return sum(size <= most for size in accumulate(len(each.encode()) + 1 for each in lines))
 
 
 def came_of(blockers: Sequence[Row]) -> list[str]:
