@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+from itertools import islice
 
 import pytest
 from mcp_process import PATIENCE, clean_env, run
@@ -13,6 +14,7 @@ from mcp_process import PATIENCE, clean_env, run
 from boardfiles import Files
 from conftest import NOON, Clock, add, open_board
 from taskwall.core.rules import Edit
+from taskwall.faces.watch import events
 from taskwall.interop.page import html
 
 
@@ -102,6 +104,44 @@ def test_events_are_told_as_they_happen_with_what_becomes_of_others(files, watch
     assert told(watching, lambda e: e["verb"] == "complete")["result"] == "done"
     became = told(watching, lambda e: e["verb"] == "became")
     assert (became["task"], became["state"]) == ("b", "ready")
+
+
+class Between:
+    """A store that another changes while it is looked at, and whose look at the events is a moment too early once."""
+
+    def __init__(self, store, *, before=(), between=()):
+        self.store, self.before, self.between, self.early = store, iter(before), iter(between), False
+
+    def watch(self):
+        return self
+
+    def wait(self, _):
+        if change := next(self.before, None):
+            change()
+            self.early = True
+
+    def read(self):
+        view = self.store.read()
+        if change := next(self.between, None):
+            change()
+        return view
+
+    def events(self, **since):
+        found = self.store.events(**since)
+        early, self.early = self.early, False
+        return found[:-1] if early else found
+
+
+def test_what_an_event_tells_is_not_told_again_wherever_a_look_falls(files):
+    board, other = files.board("ann"), files.board("user")
+    board.store = Between(files.store, before=[lambda: other.claim("a"), lambda: other.complete("a")])
+    heard = [(event["verb"], event["task"]) for event in islice(events(board), 3)]
+    assert heard == [("claim", "a"), ("complete", "a"), ("became", "b")], "a file is written before its event"
+
+    changes = [lambda: None, lambda: other.hold("b", "later"), lambda: other.resume("b")]
+    board.store = Between(files.store, between=changes)
+    heard = [event["verb"] for event in islice(events(board), 2)]
+    assert heard == ["hold", "resume"], "an event is heard before the next look at files"
 
 
 def test_what_an_editor_changes_is_told_though_nothing_records_it(files, watching):

@@ -33,9 +33,11 @@ class Site:
         (self.board_path / "board.toml").write_text("\n".join(['durability = "fast"', *settings]))
 
     def script(self, body, name="agent.sh"):
-        path = self.folder.parent / name
-        path.write_text(f"#!/bin/sh\n{body}")
-        path.chmod(0o755)
+        """The path of an executable; what still runs one of that name keeps the text it began with."""
+        path, fresh = self.folder.parent / name, self.folder.parent / f"{name}.new"
+        fresh.write_text(f"#!/bin/sh\n{body}")
+        fresh.chmod(0o755)
+        fresh.replace(path)
         return str(path)
 
     def command(self, *words):

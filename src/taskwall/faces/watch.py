@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from time import sleep
 
 from ..core.errors import Unreadable
 from ..core.state import state
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT = 5.0
 """Seconds between two looks at leases, which run out without a change of any file."""
+
+MOMENT = 0.05
+"""Seconds within which a change is recorded once its file is written."""
 
 BEHIND = 10_000
 """How many events of before are read with the new ones, so that none is missed for a clock that is late."""
@@ -45,21 +49,25 @@ def events(board: Board) -> Iterator[Event]:
     # From here on, of a long history only the end is read.
     since = recorded[-BEHIND]["at"] if len(recorded) > BEHIND else ""
     known = sum(event["at"] >= since for event in recorded)
+    late: list[Event] = []  # recorded after the last look, which may not show them
     while True:
         changes.wait(LONGEST_WAIT)
         try:
-            now, recorded = _states(board), board.store.events(since=since)
+            earlier, now = len(board.store.events(since=since)), _states(board)
+            if now != states:
+                sleep(MOMENT)
+            recorded = board.store.events(since=since)
         except Unreadable:  # a server that restarts; what happened meanwhile is told then
             continue
         fresh = recorded[known:] if len(recorded) >= known else recorded  # the log was removed, and begins anew
         known = len(recorded)
         yield from fresh
-        named = {event.get("task") for event in fresh}
+        named = {event.get("task") for event in (*late, *fresh)}
         for task_id in now.keys() | states.keys():
             before, after = states.get(task_id), now.get(task_id, "gone")
             if before != after and task_id not in named:
                 yield {"at": timestamp(utc_now()), "by": "-", "verb": "became", "task": task_id, "state": after}
-        states = now
+        states, late = now, recorded[earlier:]
 
 
 def _states(board: Board) -> dict[str, str]:
