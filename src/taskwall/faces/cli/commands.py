@@ -171,11 +171,7 @@ COMMANDS = DAILY | {
         Command(
             "move",
             "",
-            (
-                Argument(
-                    "TARGET", "target", doc="postgresql://…?board=NAME, or a folder when the board lies in a database"
-                ),
-            ),
+            (Argument("TARGET", "target", doc="postgresql://…?board=NAME, or a folder for a board in a database"),),
             doc="Move the board, whole, to PostgreSQL or back to files. Both are compared; the old one is only read.",
         ),
         Command(

@@ -16,10 +16,7 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import ContentSwitcher, Input, Static
 
-from ... import (
-    registry,
-    verbs,  # noqa: F401 - importing verbs registers them
-)
+from ... import registry, verbs  # noqa: F401 - importing verbs registers them
 from ...core.errors import Refused
 from ...signals import ENDING
 from ...stores.base import Outdated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...core.light import cache
 from ...core.model import ALWAYS, IN_PROGRESS, KEYS, PENDING, Task
 from .dialects import ABSENT, DIALECTS, OURS, READ_STATUS, RESEARCH, Dialect
 from .plain import BOOKKEEPING, fits
@@ -106,6 +107,7 @@ def _set_or_remove(key: str, value: Any, changed: dict[str, Any], removed: list[
         changed[key] = value
 
 
+@cache
 def key_order(dialect_name: str) -> list[str]:
     """Their keys in our order: an added key goes after its predecessor here."""
     return [DIALECTS[dialect_name].key(key) for key in KEYS]

@@ -299,7 +299,7 @@ def write_all(disk: Disk, writes: Sequence[Write], scratch: str, *, durable: boo
     scratch: a folder on the same file system. Raises FileExistsError and Changed before anything appeared, Unsettled
     when all has appeared.
     """
-    parts = [os.path.join(scratch, f"part-{number}.tmp") for number in range(len(writes))]
+    parts = [f"{scratch}{os.sep}part-{number}.tmp" for number in range(len(writes))]
     try:
         for part, write in zip(parts, writes, strict=True):
             _write_part(disk, part, write, durable=durable)

@@ -124,7 +124,7 @@ class Ledger:
         return found
 
     def _file(self, task_id: str) -> str:
-        return os.path.join(self.path, task_id + SUFFIX)
+        return f"{self.path}{os.sep}{task_id}{SUFFIX}"
 
     def _entry(self, task_id: str) -> dict[str, Any]:
         if task_id not in self._read:

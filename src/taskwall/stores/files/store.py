@@ -228,7 +228,7 @@ class FileStore:
         return is_locked(self._in_local("lock"))
 
     def _in_local(self, name: str) -> str:
-        return os.path.join(self._local, name)
+        return f"{self._local}{os.sep}{name}"
 
     def _settle_in(self) -> None:
         """Once a board: its folders reach the disk, then `.gitignore` says that they have."""

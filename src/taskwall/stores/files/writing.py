@@ -43,12 +43,12 @@ class Writing:
 
     def _of(self, task: Task) -> Write | None:
         if self._txn.is_new(task):
-            path = os.path.join(self._board, task.id + SUFFIX)
+            path = f"{self._board}{os.sep}{task.id}{SUFFIX}"
             text = encode(stored(task), indent="  ") + "\n"
             _check_size(task, text)
             return Write(path, text, exclusive=True)
         name, known = self.view.in_file(task.id)
-        path = os.path.join(self._board, name)
+        path = f"{self._board}{os.sep}{name}"
         text, raw, old, seen = self._read_again(path, known)
         if old.status != IN_PROGRESS == task.status and not task.gated:
             self._free[task.id] = free_form(old, raw)
