@@ -75,7 +75,10 @@ def test_an_unknown_blocker_is_refused_and_near_ids_are_offered(agent, store):
 
 def test_a_plan_with_one_bad_task_creates_nothing(agent, store):
     good, bad = Draft("good", ref="a"), Draft("bad", blocked_by=("a", "nowhere"))
-    refused("unknown_task", agent.create, [good, bad], store=store)
+    error = refused("unknown_task", agent.create, [good, bad], store=store)
+    assert "'nowhere' on this board, nor a ref of this plan: 'bad' names it" in error.message
+    near = refused("unknown_task", agent.create, [Draft("good", ref="pipes"), Draft("bad", blocked_by=("pipe",))])
+    assert near.next == "did you mean pipes of this plan?"
     refused("invalid", agent.create, [good, Draft("bad", ref="a")], store=store)
     refused("invalid", agent.create, [], store=store)
 

@@ -195,6 +195,8 @@ def test_a_task_shows_why_and_what_it_waits_for_and_only_legal_acts(opened, site
     page.locator("dialog textarea").fill("a **note**")
     page.keyboard.press("Control+Enter")
     expect(page.locator(".note strong")).to_have_text("note")
+    page.get_by_role("button", name="中文").click()
+    expect(page.locator(".history li").first).to_contain_text("修改备注: a **note**")
 
 
 def test_an_archived_task_has_its_page_and_an_unknown_one_says_so(opened, site):

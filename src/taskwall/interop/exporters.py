@@ -155,12 +155,16 @@ _COLUMNS: dict[str, Callable[[Task], object]] = {
 
 
 def table(view: View) -> str:
-    """Comma-separated values after RFC 4180, a task a row; no cell can be taken for a formula."""
+    """Comma-separated values after RFC 4180, a task a row; no cell can be taken for a formula.
+
+    Text that is not English begins with a byte order mark, without which spreadsheets do not take it for UTF-8.
+    """
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(_COLUMNS)
     writer.writerows([_cell(value(task)) for value in _COLUMNS.values()] for task in tasks_of(view))
-    return out.getvalue()
+    text = out.getvalue()
+    return text if text.isascii() else f"\ufeff{text}"
 
 
 def _cell(value: object) -> str:

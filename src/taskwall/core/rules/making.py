@@ -159,8 +159,8 @@ def _drafted(view: Overlay, actor: Actor, draft: Draft, task_id: str, local: dic
     return Task(
         id=task_id,
         **{name: check(getattr(draft, name)) for name, check in CHECKED.items()},
-        blocked_by=_found(view, draft.blocked_by, local),
-        parent=_found(view, (draft.parent,), local)[0] if draft.parent else None,
+        blocked_by=_found(view, draft.blocked_by, local, draft.subject),
+        parent=_found(view, (draft.parent,), local, draft.subject)[0] if draft.parent else None,
         created_at=now,
         created_by=actor.name,
         updated_at=now,
@@ -169,18 +169,21 @@ def _drafted(view: Overlay, actor: Actor, draft: Draft, task_id: str, local: dic
     )
 
 
-def _found(view: View, names: Iterable[str], local: dict[str, str]) -> tuple[str, ...]:
-    """The ids meant by these names; a ref of the same plan comes before the board."""
+def _found(view: View, names: Iterable[str], local: dict[str, str], subject: str = "") -> tuple[str, ...]:
+    """The ids meant by these names; a ref of the same plan comes before the board. subject: of the task that names."""
     try:
         return tuple(dict.fromkeys(local[name] if name in local else view.find(name).id for name in names))
     except errors.UnknownTask as unknown:
         from difflib import get_close_matches  # imported late: only an error needs it
 
-        near = get_close_matches(str(unknown.task), local, n=1)
-        if not near:
+        if len(local) <= 1:  # it is the only one
             raise
+        near = get_close_matches(str(unknown.task), local, n=1)
         raise errors.UnknownTask(
-            unknown.message, task=unknown.task, by=tuple(near), next=f"did you mean {near[0]} of this plan?"
+            f"{unknown.message}, nor a ref of this plan: {subject!r} names it",
+            task=unknown.task,
+            by=tuple(near),
+            next=f"did you mean {near[0]} of this plan?" if near else unknown.next,
         ) from None
 
 

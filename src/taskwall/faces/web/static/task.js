@@ -134,18 +134,22 @@ function Check({ command, ran }) {
 
 const TOLD = ["at", "by", "session", "verb", "task", "epoch", "subject"];
 
-function verbWord(verb) {
-  const words = t(`event.${verb}`);
-  return words.startsWith("event.") ? verb : words;
+function word(kind, name) {
+  const words = t(`${kind}.${name}`);
+  return words === `${kind}.${name}` ? name : words;
 }
 
 function History({ events }) {
   if (!events.length) return null;
-  const words = (event) => Object.entries(event).filter(([key]) => !TOLD.includes(key));
   const value = (found) => (typeof found === "string" ? found : JSON.stringify(found));
+  const words = ({ fields = [], ...event }) => {
+    const told = Object.entries(event).filter(([key]) => !TOLD.includes(key));
+    const rest = fields.filter((name) => !(name in event) && !(name === "notes" && event.note)); // else it is told anyway
+    return rest.length ? [["fields", rest.map((name) => word("told", name)).join(", ")], ...told] : told;
+  };
   return html`<section><h2>${t("task.history")}</h2><ol class="history" reversed>
     ${[...events].reverse().map((event) => html`<li><time datetime=${event.at} title=${event.at}>${moment(event.at)}</time>
-      <${Who} name=${event.by} /> <strong>${verbWord(event.verb)}</strong>
-      ${words(event).map(([key, found]) => html`<span class="soft">${key} <bdi>${value(found)}</bdi></span> `)}</li>`)}
+      <${Who} name=${event.by} /> <strong>${word("event", event.verb)}</strong>
+      ${words(event).map(([key, found]) => html`<span class="soft">${word("told", key)}${found === true ? null : html`: <bdi>${value(found)}</bdi>`}</span> `)}</li>`)}
   </ol></section>`;
 }
