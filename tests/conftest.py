@@ -5,6 +5,7 @@ Plain functions here are for tests that make their own stores (`from conftest im
 
 from __future__ import annotations
 
+import signal
 import time
 from typing import NamedTuple
 
@@ -22,6 +23,11 @@ NOON = 1_790_000_000_000_000_000
 
 settings.register_profile("taskwall", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("taskwall")
+
+# A shell has what it runs in the background ignore these, and so would every process that a test interrupts.
+for number, usual in (("SIGINT", signal.default_int_handler), ("SIGQUIT", signal.SIG_DFL), ("SIGHUP", signal.SIG_DFL)):
+    if hasattr(signal, number) and signal.getsignal(getattr(signal, number)) is signal.SIG_IGN:
+        signal.signal(getattr(signal, number), usual)
 
 
 class Clock:
