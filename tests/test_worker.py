@@ -164,6 +164,7 @@ def test_the_hooks_of_a_client_that_a_worker_started_leave_its_claim_to_the_work
 def test_a_worker_whose_output_nobody_reads_any_more_gives_everything_back(site):
     site.add("a")
     worker = site.start("--agents", 2, agent=HANG)
+    site.hear(worker, "a#1 started")
     pid = hanging(site)
     worker.stdout.close()
     site.add("b")  # taking it, the worker finds out
