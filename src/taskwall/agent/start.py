@@ -159,13 +159,7 @@ class Run:
             helpers = Helpers(self.location, self.board, model, log, self.budget, workspace)
             delegate = helpers.tool(consent, claims, without)
             toolbox = Toolbox(
-                self.board,
-                workspace,
-                consent,
-                log,
-                deadline=self.budget.deadline,
-                more=[delegate],
-                without=without,
+                self.board, workspace, consent, log, deadline=self.budget.deadline, more=[delegate], without=without
             )
             with contextlib.closing(toolbox):
                 self.open()

@@ -57,10 +57,7 @@ def unknown(wanted: str, known: Subjects) -> UnknownTask:
     near = _near(wanted, known)
     hint = f"did you mean {' or '.join(near)}? " if near else ""
     return UnknownTask(
-        f"no task {wanted!r} on this board",
-        task=wanted,
-        by=near,
-        next=f"{hint}see `taskwall list --all` (list_tasks)",
+        f"no task {wanted!r} on this board", task=wanted, by=near, next=f"{hint}see `taskwall list --all` (list_tasks)"
     )
 
 

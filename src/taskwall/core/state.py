@@ -6,17 +6,7 @@
 from __future__ import annotations
 
 from .graph import cycle_through, leads_to, natural, reached, rings
-from .model import (
-    CANCELLED,
-    COMPLETED,
-    IN_PROGRESS,
-    LAPSED,
-    PENDING,
-    PERSONS,
-    READ_ONLY_DIALECTS,
-    WILD_HOLD,
-    Settings,
-)
+from .model import CANCELLED, COMPLETED, IN_PROGRESS, LAPSED, PENDING, PERSONS, READ_ONLY_DIALECTS, WILD_HOLD, Settings
 from .record import Record
 from .view import Overlay, age
 

@@ -172,10 +172,5 @@ def _cell(value: object) -> str:
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
 
 
-EXPORTERS: dict[str, Callable[[View], str]] = {
-    "jsonl": jsonl,
-    "beads": beads,
-    "markdown": markdown,
-    "csv": table,
-}
+EXPORTERS: dict[str, Callable[[View], str]] = {"jsonl": jsonl, "beads": beads, "markdown": markdown, "csv": table}
 """Every format by its name."""

@@ -42,10 +42,7 @@ class Member(Record):
     end: int
 
 
-_TOKEN = re.compile(
-    r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])',
-    re.DOTALL,
-)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 

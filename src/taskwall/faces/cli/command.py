@@ -61,13 +61,7 @@ class Command:
     """
 
     def __init__(
-        self,
-        name: str,
-        verb: str,
-        arguments: tuple[Argument, ...] = (),
-        *,
-        doc: str = "",
-        tail: str = "",
+        self, name: str, verb: str, arguments: tuple[Argument, ...] = (), *, doc: str = "", tail: str = ""
     ) -> None:
         self.name, self.verb, self.arguments, self.doc, self.tail = name, verb, arguments, doc, tail
 

@@ -53,11 +53,7 @@ DAILY = {
                 Argument("--all", "everything", "flag"),
             ),
         ),
-        Command(
-            "waiting",
-            "waiting",
-            (Argument("--after", "after"), Argument("--limit -n", "limit", "int")),
-        ),
+        Command("waiting", "waiting", (Argument("--after", "after"), Argument("--limit -n", "limit", "int"))),
         Command("show", "get_task", (ID,)),
         Command("next", "next_actionable", (Argument("-n --limit", "limit", "int"),)),
         Command(

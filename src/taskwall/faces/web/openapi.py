@@ -46,10 +46,7 @@ def description() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "taskwall", "version": __version__},
         "paths": {f"/api/verbs/{name}": {"post": _operation(verb)} for name, verb in VERBS.items()},
-        "components": {
-            "schemas": _SCHEMAS,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
+        "components": {"schemas": _SCHEMAS, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         "security": [{"token": []}],
     }
 

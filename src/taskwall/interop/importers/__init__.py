@@ -49,10 +49,7 @@ FORMATS = {
     for form in (
         Format("beads", beads.read, (".beads/issues.jsonl", ".beads/beads.jsonl"), names=("bd",), worldwide=True),
         Format(
-            "taskmaster",
-            taskmaster.read,
-            (".taskmaster/tasks/tasks.json", "tasks/tasks.json"),
-            names=("task-master",),
+            "taskmaster", taskmaster.read, (".taskmaster/tasks/tasks.json", "tasks/tasks.json"), names=("task-master",)
         ),
         Format("backlog", backlog.read, ("backlog",), ".md", backlog.FOLDERS, ("backlog.md", "backlogmd")),
         Format("taskwarrior", taskwarrior.read, (), names=("task", "tw"), worldwide=True),

@@ -39,14 +39,7 @@ class IndexView(FileView):
     """
 
     def __init__(
-        self,
-        reading: Reading,
-        disk: Disk,
-        board: str,
-        ledger: Ledger,
-        settings: Settings,
-        *,
-        sure: bool,
+        self, reading: Reading, disk: Disk, board: str, ledger: Ledger, settings: Settings, *, sure: bool
     ) -> None:
         super().__init__(disk, board, ledger, settings)
         self._reading, self._sure = reading, sure
