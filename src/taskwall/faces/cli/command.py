@@ -60,9 +60,7 @@ class Command:
     doc: what it does, where that is not what its verb says. tail: what all that stands behind `--` is for.
     """
 
-    def __init__(
-        self, name: str, verb: str, arguments: tuple[Argument, ...] = (), *, doc: str = "", tail: str = ""
-    ) -> None:
+    def __init__(self, name: str, verb: str, *arguments: Argument, doc: str = "", tail: str = "") -> None:
         self.name, self.verb, self.arguments, self.doc, self.tail = name, verb, arguments, doc, tail
 
     @property
