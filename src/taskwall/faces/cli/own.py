@@ -35,8 +35,7 @@ def _place(command: Command, args: SimpleNamespace) -> int:
         from .tending import with_git
 
         answer = with_git(answer, _asking(args), yes=bool(args.yes))
-    print_answer(answer, args)
-    return answer.exit
+    return print_answer(answer, args)
 
 
 def _clients(location: Location) -> tuple[str, ...]:
@@ -48,9 +47,7 @@ def _clients(location: Location) -> tuple[str, ...]:
 def _selftest(_: Command, args: SimpleNamespace) -> int:
     from ... import selftest
 
-    answer = selftest.run(config.require_files(located(args)))
-    print_answer(answer, args)
-    return answer.exit
+    return print_answer(selftest.run(config.require_files(located(args))), args)
 
 
 def _agent(command: Command, args: SimpleNamespace) -> int:
@@ -66,9 +63,8 @@ def _work(command: Command, args: SimpleNamespace) -> int:
     values = command.values(args) | {"command": args.command}
     worked = run_worker(located(args), actor=args.actor, out=sys.stderr if args.json else sys.stdout, **values)
     if args.json:
-        print_answer(worked, args)
-    else:
-        print(summary(worked))
+        return print_answer(worked, args)
+    print(summary(worked))
     return worked.exit
 
 
@@ -83,8 +79,7 @@ def _trust(command: Command, args: SimpleNamespace) -> int:
 
     values = command.values(args)
     answer = trust(located(args), args.actor, values.pop("names", []), ask=approved if ask else None, **values)
-    print_answer(answer, args)
-    return answer.exit
+    return print_answer(answer, args)
 
 
 def _tend(command: Command, args: SimpleNamespace) -> int:
@@ -92,8 +87,7 @@ def _tend(command: Command, args: SimpleNamespace) -> int:
     from .tending import ANSWERS
 
     answer = ANSWERS[command.name](command.values(args), lambda: located(args), _asking(args))
-    print_answer(answer, args)
-    return answer.exit
+    return print_answer(answer, args)
 
 
 def _asking(args: SimpleNamespace) -> Ask | None:
@@ -176,8 +170,7 @@ def _import(command: Command, args: SimpleNamespace) -> int:
     from ...interop.importing import import_board
 
     answer = import_board(located(args), config.find_actor(args.actor, os.environ), **command.values(args))
-    print_answer(answer, args)
-    return answer.exit
+    return print_answer(answer, args)
 
 
 def _export(command: Command, args: SimpleNamespace) -> int:
@@ -186,27 +179,22 @@ def _export(command: Command, args: SimpleNamespace) -> int:
     board = config.open_board(located(args), config.find_actor(args.actor, os.environ))
     answer = export_board(board, **command.values(args))
     if answer.path or args.json:
-        print_answer(answer, args)
-    else:
-        sys.stdout.write(answer.text)
-        print(render.text(answer), end="\n" if answer.left_out else "", file=sys.stderr)
+        return print_answer(answer, args)
+    sys.stdout.write(answer.text)
+    print(render.text(answer), end="\n" if answer.left_out else "", file=sys.stderr)
     return answer.exit
 
 
 def _db(command: Command, args: SimpleNamespace) -> int:
     from .databases import db
 
-    answer = db(located(args), **command.values(args))
-    print_answer(answer, args)
-    return answer.exit
+    return print_answer(db(located(args), **command.values(args)), args)
 
 
 def _move(command: Command, args: SimpleNamespace) -> int:
     from .databases import move
 
-    answer = move(located(args), actor=args.actor, **command.values(args))
-    print_answer(answer, args)
-    return answer.exit
+    return print_answer(move(located(args), actor=args.actor, **command.values(args)), args)
 
 
 def _completion(_: Command, args: SimpleNamespace) -> int:
@@ -221,16 +209,11 @@ def _completion(_: Command, args: SimpleNamespace) -> int:
 
 
 OWN: dict[str, Callable[[Command, SimpleNamespace], int]] = {
-    "init": _place,
-    "where": _place,
+    **dict.fromkeys(("init", "where"), _place),
     "import": _import,
     "export": _export,
     "selftest": _selftest,
-    "setup": _tend,
-    "uninstall": _tend,
-    "doctor": _tend,
-    "log": _tend,
-    "diff": _tend,
+    **dict.fromkeys(("setup", "uninstall", "doctor", "log", "diff"), _tend),
     "merge-driver": _merge_driver,
     "trust": _trust,
     "agent": _agent,

@@ -51,12 +51,11 @@ def call(command: Command, args: SimpleNamespace) -> int:
         print(f"note: {safe(notice)}", file=sys.stderr)
     if not location.exists:
         print(f"note: made the board {safe(location.path)} ({location.why})", file=sys.stderr)
-    print_answer(answer, args)
-    return answer.exit
+    return print_answer(answer, args)
 
 
-def print_answer(answer: Answer, args: SimpleNamespace) -> None:
-    """An answer as it is asked for: JSON, a table where a person reads it, else text."""
+def print_answer(answer: Answer, args: SimpleNamespace) -> int:
+    """Print an answer as it is asked for: JSON, a table where a person reads it, else text. Returns its exit status."""
     if args.json:
         from ...envelope import dumps, envelope
 
@@ -80,3 +79,4 @@ def print_answer(answer: Answer, args: SimpleNamespace) -> None:
         print("\n".join(cut(line, width) for line in render.text(answer).split("\n")))
     else:
         print(render.text(answer, None if sys.stdout.isatty() else render.MOST))
+    return answer.exit
