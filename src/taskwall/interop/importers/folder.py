@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ...core.graph import natural
 from ...core.model import KEYS
-from ...core.rules.incoming import DANGLING, GUESSED, SKIPPED, UNREADABLE
+from ...core.rules.incoming import DANGLING, GUESSED, SKIPPED
 from ...stores.files.dialects import NESTED, OUR_KEYS, OURS, utc_time
 from ...stores.files.dialects import read as read_task
 from ...stores.files.plain import BOOKKEEPING, NotATask, fits
-from .source import Reading, Unparsed, loads
+from .source import Reading, json_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,13 +22,8 @@ if TYPE_CHECKING:
 def read(texts: Sequence[Text]) -> Batch:
     """The tasks of these files; a file that holds a whole board is read task by task."""
     reading = Reading()
-    for source in sorted(texts, key=lambda text: natural(text.name)):
-        try:
-            found = list(_objects(loads(source.text)))
-        except Unparsed as flaw:
-            reading.tell(UNREADABLE, f"{source.name}:{flaw.line}", str(flaw))
-            continue
-        for raw in found:
+    for source, value in json_files(reading, sorted(texts, key=lambda text: natural(text.name))):
+        for raw in _objects(value):
             reading.records += 1
             add_object(reading, raw, f"{source.name}:1")
     _turn_around(reading)

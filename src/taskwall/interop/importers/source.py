@@ -180,6 +180,17 @@ class Lines:
         return f"{self._source.name}:{self._line}"
 
 
+def json_files(reading: Reading, texts: Iterable[Text]) -> Iterator[tuple[Text, Any]]:
+    """Each file that is one JSON value, and that value; what is none is reported."""
+    for source in texts:
+        try:
+            value = loads(source.text)
+        except Unparsed as flaw:
+            reading.tell(UNREADABLE, f"{source.name}:{flaw.line}", str(flaw))
+            continue
+        yield source, value
+
+
 def json_lines(reading: Reading, source: Text) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each object of a file with one on a line, and where it stands; what is none is reported."""
     for number, line in enumerate(source.text.split("\n"), 1):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...core.model import Task
-from ...core.rules.incoming import GUESSED, SKIPPED, UNREADABLE
+from ...core.rules.incoming import GUESSED, SKIPPED
 from ...stores.files.dialects import utc_time
-from .source import STATUSES, Lines, Reading, Unparsed, as_priority, as_text, keys, loads, rest, sections
+from .source import STATUSES, Lines, Reading, as_priority, as_text, json_files, keys, rest, sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,20 +23,14 @@ _COPIED = frozenset(("parentTaskId", "parentId"))
 def read(texts: Sequence[Text]) -> Batch:
     """The tasks of every tag; a subtask is a task of its own whose parent is the task it stands in."""
     reading = Reading()
-    for source in texts:
-        try:
-            board = loads(source.text)
-        except Unparsed as flaw:
-            reading.tell(UNREADABLE, f"{source.name}:{flaw.line}", str(flaw))
-            continue
+    for source, board in json_files(reading, texts):
         tags = dict(_tags(board))
         if not tags:
             reading.tell(SKIPPED, f"{source.name}:1", "no list of tasks is in it: another program's file")
         lines = Lines(source, "title")
         for tag, facts in _facts(board):
-            reading.tell(
-                SKIPPED, f"{source.name}:1", f"{', '.join(facts)} of {tag or 'the file'}, which are of no task"
-            )
+            told = f"{', '.join(facts)} of {tag or 'the file'}, which are of no task"
+            reading.tell(SKIPPED, f"{source.name}:1", told)
         for tag, tasks in tags.items():
             _Tag(reading, lines, tag, alone=len(tags) == 1).add_all(tasks)
     return reading.batch()
@@ -133,8 +127,7 @@ class _Tag:
             if parent and "." not in name and (sibling in self.known or name not in self.known):
                 name = sibling
             elif parent and "." not in name:
-                self.reading.tell(
-                    GUESSED, where, f"{source} depends on {name}, which is no subtask beside it but a task"
-                )
+                told = f"{source} depends on {name}, which is no subtask beside it but a task"
+                self.reading.tell(GUESSED, where, told)
             found.append(self.prefix + name)
         return tuple(found)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from ...core.model import Task
-from ...core.rules.incoming import SKIPPED, UNREADABLE
+from ...core.rules.incoming import SKIPPED
 from .source import (
     HOLD,
     STATUSES,
     Lines,
     Reading,
-    Text,
-    Unparsed,
     as_list,
     as_note,
     as_priority,
     as_text,
+    json_files,
     json_lines,
     keys,
-    loads,
     rest,
     times,
 )
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from .source import Batch
+    from .source import Batch, Text
 
 _STATUSES = STATUSES | {
     "waiting": f"{HOLD}waiting when it was imported",
@@ -54,20 +52,16 @@ def _records(reading: Reading, source: Text) -> Iterator[tuple[str, dict[str, An
     if all(line.strip().rstrip(",").endswith("}") or line.strip() in ("", "[", "]") for line in lines):
         yield from json_lines(reading, source)
         return
-    try:
-        found = loads(source.text)
-    except Unparsed as flaw:
-        reading.tell(UNREADABLE, f"{source.name}:{flaw.line}", str(flaw))
-        return
-    places = Lines(source, "uuid")
-    for record in found if isinstance(found, list) else [found]:
-        reading.records += 1
-        known = isinstance(record, dict)
-        where = places.where(as_text(record.get("uuid")) if known else "")
-        if known:
-            yield where, record
-        else:
-            reading.tell(SKIPPED, where, "no object")
+    for _, found in json_files(reading, [source]):
+        places = Lines(source, "uuid")
+        for record in found if isinstance(found, list) else [found]:
+            reading.records += 1
+            known = isinstance(record, dict)
+            where = places.where(as_text(record.get("uuid")) if known else "")
+            if known:
+                yield where, record
+            else:
+                reading.tell(SKIPPED, where, "no object")
 
 
 def _add(reading: Reading, where: str, record: dict[str, Any]) -> None:
