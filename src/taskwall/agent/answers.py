@@ -18,17 +18,15 @@ if TYPE_CHECKING:
 
     from .messages import Message
 
+    Schemas = Sequence[dict[str, Any]]
+    """What a model is told of its tools."""
+    Say = Callable[[str], None]
+    """Is told the words of an answer as they come."""
+
     class Model(Protocol):
         """Whatever answers a conversation."""
 
-        def answer(
-            self,
-            messages: Sequence[Message],
-            tools: Sequence[dict[str, Any]],
-            *,
-            deadline: float,
-            say: Callable[[str], None],
-        ) -> Answer:
+        def answer(self, messages: Sequence[Message], tools: Schemas, *, deadline: float, say: Say) -> Answer:
             """The next answer; its words are said as they come. deadline: on the monotonic clock.
 
             Raises ModelError.

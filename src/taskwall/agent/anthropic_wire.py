@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from .answers import Schemas
     from .messages import Message
     from .models import Endpoint
 
@@ -38,7 +39,7 @@ def wire(endpoint: Endpoint) -> Wire:
     return Wire(anthropic, client.messages.with_streaming_response.create, request, Assembly, whole, {"stream": True})
 
 
-def request(model: str, name: str, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def request(model: str, name: str, messages: Sequence[Message], tools: Schemas) -> dict[str, Any]:
     """The body of a request: what is said by our side is one message between two of the model's."""
     system = [{"type": "text", "text": m["content"]} for m in messages if m["role"] == "system"]
     turns: list[dict[str, Any]] = []

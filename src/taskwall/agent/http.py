@@ -14,10 +14,10 @@ from .answers import ModelError, Transient, fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from .answers import Answer
+    from .answers import Answer, Say, Schemas
     from .messages import Message
     from .models import Endpoint
 
@@ -48,14 +48,7 @@ class HTTPModel:
         self._wire = wire(endpoint)
         self._streams = True
 
-    def answer(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[dict[str, Any]],
-        *,
-        deadline: float,
-        say: Callable[[str], None],
-    ) -> Answer:
+    def answer(self, messages: Sequence[Message], tools: Schemas, *, deadline: float, say: Say) -> Answer:
         """The next answer, every field of it as it came. Raises ModelError."""
         body = self._wire.request(self._model, self.name, messages, tools)
         try:
@@ -68,7 +61,7 @@ class HTTPModel:
             answer = self._ask(body, deadline, say)
         return answer.replace(message={**answer.message, "from": self.name})
 
-    def _ask(self, body: dict[str, Any], deadline: float, say: Callable[[str], None]) -> Answer:
+    def _ask(self, body: dict[str, Any], deadline: float, say: Say) -> Answer:
         import httpx2
 
         left = deadline - time.monotonic()

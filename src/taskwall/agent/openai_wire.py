@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from .answers import Schemas
     from .messages import Message
     from .models import Endpoint
 
@@ -26,7 +27,7 @@ def wire(endpoint: Endpoint) -> Wire:
     return Wire(openai, create, request, Assembly, whole, streaming)
 
 
-def request(model: str, name: str, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def request(model: str, name: str, messages: Sequence[Message], tools: Schemas) -> dict[str, Any]:
     """The body of a request. Fields that only another model understands are left out."""
     functions = [{"type": "function", "function": tool} for tool in tools]
     history = [_own(message, name) for message in messages]

@@ -10,9 +10,8 @@ from .answers import Answer, ModelError, Transient
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
-    from .answers import Model
+    from .answers import Model, Say, Schemas
     from .messages import Message
 
 PATIENCE = 1800.0
@@ -39,14 +38,7 @@ class Patient:
         self.models, self.note, self._clock, self._sleep = list(models), note, clock, sleep
         self.answered = False
 
-    def answer(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[dict[str, Any]],
-        *,
-        deadline: float,
-        say: Callable[[str], None],
-    ) -> Answer:
+    def answer(self, messages: Sequence[Message], tools: Schemas, *, deadline: float, say: Say) -> Answer:
         """The next answer. Raises ModelError when there will be none in time."""
         began = self._clock()
         deadline = min(deadline, began + PATIENCE)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Protocol
 
-    from .answers import Answer
+    from .answers import Answer, Schemas
     from .messages import Message
 
     class Assembly(Protocol):
@@ -31,7 +31,7 @@ class Wire(Record):
 
     sdk: Any
     create: Callable[..., Any]
-    request: Callable[[str, str, Sequence[Message], Sequence[dict[str, Any]]], dict[str, Any]]
+    request: Callable[[str, str, Sequence[Message], Schemas], dict[str, Any]]
     assembly: Callable[[], Assembly]
     whole: Callable[[Any], Answer]
     streaming: dict[str, Any]
