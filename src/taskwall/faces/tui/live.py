@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ...core.errors import Refused
-from ...core.model import LIVE
 from ...stores.base import Outdated
-from ..web.rows import Look, look
+from ..web.rows import LONGEST_WAIT, TRY_AGAIN, Look, look, next_lapse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,9 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...board import Board
-
-LONGEST_WAIT, TRY_AGAIN = 60.0, 2.0
-"""Seconds between two looks when nothing changes; when the board could not be read."""
 
 
 def follow(
@@ -41,13 +37,4 @@ def follow(
             if seen is None or latest.rows != seen.rows:
                 tell(latest)
             seen = latest
-        watch.wait(_next_lapse(seen, now), pause=over.wait)
-
-
-def _next_lapse(seen: Look | None, now: int) -> float:
-    """Seconds until a lease may run out, which changes a state without changing a file."""
-    if seen is None:
-        return TRY_AGAIN
-    claims = (row["claim"] for row in seen.rows.values() if "claim" in row)
-    ends = (float(claim["until"] - now + 100) / 1000 for claim in claims if claim["lease"] == LIVE)
-    return max(0.1, min(LONGEST_WAIT, min(ends, default=LONGEST_WAIT)))
+        watch.wait(next_lapse(seen, now, LONGEST_WAIT) if seen else TRY_AGAIN, pause=over.wait)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from datetime import datetime
 from functools import cached_property
+
+from ...core.graph import reached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,9 +93,12 @@ class Sight:
 
     def counts(self, task_id: str) -> tuple[int, int, int]:
         """Of the chain through a task: how many open ones it waits for, of how many, and how many open wait for it."""
-        up = _reached(task_id, self.ahead)
-        down = _reached(task_id, lambda i: self.behind.get(i, []))
+        up = reached([task_id], self.ahead) - {task_id}
+        down = self._under(task_id)
         return sum(self.rows[i]["state"] not in CLOSED for i in up), len(up), len(down)
+
+    def _under(self, task_id: str) -> set[str]:
+        return reached([task_id], lambda i: self.behind.get(i, ())) - {task_id}
 
     def tree(self, folded: Collection[str] = ()) -> Iterator[Branch]:
         """The open work from what can move first, and below each task what waits for it, each explained once."""
@@ -115,7 +119,7 @@ class Sight:
                 seen.add(task_id)
                 below = [self.rows[i] for i in self.behind.get(task_id, ()) if i in chosen]
                 if below and task_id in folded:
-                    under = _reached(task_id, lambda i: self.behind.get(i, []))
+                    under = self._under(task_id)
                     hidden |= under
                     yield Branch(row, depth, folded=len(under))
                     continue
@@ -154,16 +158,6 @@ def _matches(row: Row, words: list[str]) -> bool:
 def _order(row: Row) -> tuple[Any, ...]:
     """Most urgent first, then what most waits for, then the oldest."""
     return row["priority"], -row.get("rank", 0), row.get("createdAt") or "", row["id"]
-
-
-def _reached(start: str, after: Callable[[str], list[str]]) -> set[str]:
-    seen: set[str] = set()
-    todo = deque([start])
-    while todo:
-        fresh = [i for i in after(todo.popleft()) if i not in seen and i != start]
-        seen.update(fresh)
-        todo.extend(fresh)
-    return seen
 
 
 def seconds(stamp: str | None) -> float | None:

@@ -6,22 +6,8 @@ from textual.theme import Theme
 
 
 def _theme(name: str, *, dark: bool, colours: str) -> Theme:
-    names = (
-        "paper",
-        "card",
-        "sunk",
-        "ink",
-        "soft",
-        "accent",
-        "ready",
-        "active",
-        "person",
-        "blocked",
-        "stale",
-        "done",
-        "danger",
-    )
-    found = dict(zip(names, colours.split(), strict=True))
+    names = "paper card sunk ink soft accent ready active person blocked stale done danger"
+    found = dict(zip(names.split(), colours.split(), strict=True))
     return Theme(
         name,
         primary=found["accent"],

@@ -11,9 +11,8 @@ import time
 from contextlib import asynccontextmanager, suppress
 
 from ...core.errors import Refused
-from ...core.model import LIVE
 from ...envelope import dumps, refusal_envelope
-from .rows import Look, look
+from .rows import LONGEST_WAIT, TRY_AGAIN, Look, look, next_lapse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,10 +23,6 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
 
-LONGEST_WAIT = 60.0
-"""Seconds after which the board is looked at even when nothing has changed: a claim by hand becomes idle."""
-TRY_AGAIN = 2.0
-"""Seconds after which a board that could not be read is looked at again."""
 MOST_WAITING = 64
 """Messages that may wait for one page; a slower one is sent away and comes back for the whole board."""
 
@@ -100,7 +95,8 @@ class Live:
                 self._woken.clear()
                 if self._pages:
                     self._tell(self._look(board))
-                    watch.wait(self._next_lapse(), pause=self._woken.wait)
+                    longest = TRY_AGAIN if self._troubled else LONGEST_WAIT
+                    watch.wait(next_lapse(self._seen, _now(), longest), pause=self._woken.wait)
                 else:
                     self._woken.wait()
         finally:
@@ -139,14 +135,6 @@ class Live:
     def _whole(self) -> Message:
         rows = [*self._seen.rows.values()]
         return _message("board", {"version": self._version, "now": _now(), "about": self._about, "tasks": rows})
-
-    def _next_lapse(self) -> float:
-        """Seconds until a lease may run out, which changes a state without changing a file."""
-        now = _now()
-        claims = (row["claim"] for row in self._seen.rows.values() if "claim" in row)
-        ends = (float(claim["until"] - now + 100) / 1000 for claim in claims if claim["lease"] == LIVE)
-        longest = TRY_AGAIN if self._troubled else LONGEST_WAIT
-        return max(0.1, min(longest, min(ends, default=longest)))
 
 
 def _now() -> int:

@@ -21,6 +21,10 @@ EXPLAINED = (HELD, STALE, BROKEN)
 """States whose first reason a row tells."""
 JITTER = 2_000
 """Milliseconds by which the end of a lease may seem to move without having moved."""
+LONGEST_WAIT = 60.0
+"""Seconds after which the board is looked at even when nothing has changed: a claim by hand becomes idle."""
+TRY_AGAIN = 2.0
+"""Seconds after which a board that could not be read is looked at again."""
 
 
 class Look(Record):
@@ -40,6 +44,13 @@ def look(view: View, actor: Actor, now: int, before: Look) -> Look:
     frees = Counter(r.waits[0] for r in rows.values() if len(r.waits) == 1 and r.task.status == PENDING)
     made = {i: _row(view, r, actor, now, before.rows.get(i, {})) | _set(frees=frees[i]) for i, r in rows.items()}
     return Look(kept | made, tasks)
+
+
+def next_lapse(seen: Look, now: int, longest: float) -> float:
+    """Seconds until a lease may run out, which changes a state without changing a file; at most the longest."""
+    claims = (row["claim"] for row in seen.rows.values() if "claim" in row)
+    ends = (float(claim["until"] - now + 100) / 1000 for claim in claims if claim["lease"] == LIVE)
+    return max(0.1, min(longest, min(ends, default=longest)))
 
 
 def _row(view: View, row: Row, actor: Actor, now: int, before: Mapping[str, Any]) -> dict[str, Any]:
