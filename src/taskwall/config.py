@@ -129,19 +129,20 @@ def find_board(given: str | None, env: Mapping[str, str], cwd: str) -> Location:
         if asked:
             return _asked(asked, why, repository, cwd)
     if repository is None:
-        for folder in _upward(cwd):
-            if os.path.isdir(os.path.join(folder, FOLDER)):
-                return _location(folder, "the nearest .tasks upward", folder)
-        return _location(os.path.realpath(cwd), "this folder, which is in no git repository", os.path.realpath(cwd))
+        here = os.path.realpath(cwd)
+        return _nearest(cwd) or _location(here, "this folder, which is in no git repository", here)
     if repository.main is None:
         return _beside_bare(repository)
     board = os.path.join(repository.main, FOLDER)
-    if not os.path.isdir(board) and not repository.linked:
-        for folder in _upward(cwd):
-            if os.path.isdir(os.path.join(folder, FOLDER)):
-                return _location(folder, "the nearest .tasks upward", folder)
+    if not os.path.isdir(board) and not repository.linked and (nearest := _nearest(cwd)):
+        return nearest
     why = "the main worktree of this repository" if repository.linked else "the root of this repository"
     return _location(repository.main, why, repository.top, _copies(repository))
+
+
+def _nearest(cwd: str) -> Location | None:
+    holder = next((folder for folder in _upward(cwd) if os.path.isdir(os.path.join(folder, FOLDER))), None)
+    return _location(holder, "the nearest .tasks upward", holder) if holder else None
 
 
 def _asked(asked: str, why: str, repository: Repository | None, cwd: str) -> Location:
@@ -189,14 +190,15 @@ def _holds_tasks(path: str) -> bool:
         names = sorted(name for name in os.listdir(path) if name.endswith(".json"))
     except OSError:
         return False
-    return any(_is_task(os.path.join(path, name)) for name in names[:MAX_LOOKED_AT])
+    return any(is_task(os.path.join(path, name)) for name in names[:MAX_LOOKED_AT])
 
 
 MAX_LOOKED_AT = 50
 """How many files of a folder are read to see whether it is a board."""
 
 
-def _is_task(path: str) -> bool:
+def is_task(path: str) -> bool:
+    """Whether a file holds a task."""
     from .stores.files.dialects import read  # imported late: nearly all boards are called `.tasks`
 
     try:

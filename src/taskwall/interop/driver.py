@@ -7,11 +7,9 @@ import subprocess
 import sys
 
 from .. import config
-from ..stores.files.dialects import read
 from ..stores.files.disk import DISK, NotPlain, read_text
-from ..stores.files.plain import NotATask
 from ..stores.files.store import LOCAL
-from ..stores.files.strict import NotStrict, encode, parse
+from ..stores.files.strict import encode
 from ..wording import safe
 from .merge import DifferentTasks, Unmergeable, merge
 
@@ -90,7 +88,7 @@ def make_local(board: str, *names: str) -> str:
 
 def _by_lines(base: str, ours: str, theirs: str, path: str, size: str) -> int:
     """What git does without a driver; without a base, every difference is a conflict. A task must stay one."""
-    tasks = _is_task(ours) or _is_task(theirs)
+    tasks = config.is_task(ours) or config.is_task(theirs)
     labels = [word for side in ("ours", "base", "theirs") for word in ("-L", f"{side} {path}")]
     size = size if size.isdecimal() else "7"
     try:
@@ -100,11 +98,4 @@ def _by_lines(base: str, ours: str, theirs: str, path: str, size: str) -> int:
         return CONFLICT
     if done.returncode:
         return CONFLICT
-    return MERGED if _is_task(ours) or not tasks else CONFLICT
-
-
-def _is_task(path: str) -> bool:
-    try:
-        return bool(read(parse(read_text(path)[0])).id)
-    except (OSError, NotPlain, NotStrict, NotATask):
-        return False
+    return MERGED if config.is_task(ours) or not tasks else CONFLICT

@@ -108,9 +108,7 @@ class IndexView(FileView):
     def _complete(self, task: Task) -> Task:
         """The task together with what its claim says, and with what only the files of its blockers say."""
         task = self.settled(task)
-        wild = [] if task.flaw or not self._has_odd[1] else self.blockers(task)[len(dict.fromkeys(task.blocked_by)) :]
-        told = tuple(f"waits for {blocker}, which only the `blocks` of that task's file says" for blocker in wild)
-        return task.replace(notices=(*task.notices, *told)) if told else task
+        return task if task.flaw or not self._has_odd[1] else self.with_one_sided(task)
 
     @cached_property
     def _odd(self) -> dict[str, tuple[str, Task]]:

@@ -67,6 +67,12 @@ class FileView(View):
         booked = task if task.gated else self.ledger.book(task)
         return settle(booked, self.ledger.get(task.id), self.ledger.ended(task.id))
 
+    def with_one_sided(self, task: Task) -> Task:
+        """The task with a notice of each of its blockers that only that one's own file tells."""
+        wild = self.blockers(task)[len(dict.fromkeys(task.blocked_by)) :]
+        told = tuple(f"waits for {blocker}, which only the `blocks` of that task's file says" for blocker in wild)
+        return task.replace(notices=(*task.notices, *told)) if told else task
+
     def _outdated(self, task: Task) -> bool:
         """Whether a file whose claim has moved on may have been written since it was read; no reader takes a lock."""
         entry = None if task.closed or task.flaw else self.ledger.get(task.id)
@@ -84,7 +90,7 @@ class Scan(FileView):
         self._read_again(folder, pending)
         View.__init__(self, (self.settled(task) for task in self.in_files.values()), {}, settings)
         if any(task.blocks for task in self.in_files.values()):
-            self._report_one_sided()
+            self._tasks |= {task.id: self.with_one_sided(task) for task in self}
 
     def get(self, task_id: str) -> Task | None:
         """The task with exactly this id, archived or not."""
@@ -105,10 +111,3 @@ class Scan(FileView):
                 now = folder.read_again(self.names[task_id])
                 if now and now.id == task_id:
                     self.in_files[task_id] = now
-
-    def _report_one_sided(self) -> None:
-        for task in list(self):
-            for blocker in self.blockers(task)[len(dict.fromkeys(task.blocked_by)) :]:
-                notice = f"waits for {blocker}, which only the `blocks` of that task's file says"
-                known = self._tasks[task.id]
-                self._tasks[task.id] = known.replace(notices=(*known.notices, notice))

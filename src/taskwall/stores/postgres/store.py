@@ -60,13 +60,17 @@ class PostgresStore:
     def number(self) -> int:
         """The board's number in the database. Raises Invalid when there is no such board, Unreadable without tables."""
         if self._number is None:
-            with self.database.session(READ) as session:
-                require_tables(session)
-                found = session.rows("SELECT id FROM taskwall.boards WHERE name = %s", self.name)
-            if not found:
-                raise self._gone()
-            self._number = found[0][0]
+            self._number = int(self._told("id"))
         return self._number
+
+    def _told(self, column: str) -> Any:
+        """What the database says of the board. Raises as `number` does."""
+        with self.database.session(READ) as session:
+            require_tables(session)
+            found = session.rows(f"SELECT {column} FROM taskwall.boards WHERE name = %s", self.name)
+        if not found:
+            raise self._gone()
+        return found[0][0]
 
     def _gone(self) -> Invalid:
         self._number = None
@@ -80,12 +84,7 @@ class PostgresStore:
 
     def settings_text(self) -> str:
         """What a `board.toml` would say. Raises Invalid when there is no such board, Unreadable without tables."""
-        with self.database.session(READ) as session:
-            require_tables(session)
-            found = session.rows("SELECT settings FROM taskwall.boards WHERE name = %s", self.name)
-        if not found:
-            raise self._gone()
-        return str(found[0][0])
+        return str(self._told("settings"))
 
     def set_settings(self, text: str) -> None:
         """Replace what a `board.toml` would say. Others see it when they open the board."""
