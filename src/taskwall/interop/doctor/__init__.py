@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ...config import Location
-    from .findings import Found
+    from .findings import Finding, Found
 
 CHECKS: tuple[Callable[[Sight], Iterator[Found]], ...] = (
     *local.CHECKS,
@@ -50,9 +50,13 @@ def doctor(
     told = [repair.words for repair in plan]
     agreed = bool(plan) and (yes or (ask is not None and ask(told)))
     if not agreed:
-        return Diagnosis.of(first, plan=tuple(told))
+        return Diagnosis(_findings(first), plan=tuple(told))
     done, copies = carry_out(location.path, plan, now())
-    return Diagnosis.of(examine(location, now()), repaired=done, copies=copies)
+    return Diagnosis(_findings(examine(location, now())), repaired=done, copies=copies)
+
+
+def _findings(every: Sequence[Found]) -> tuple[Finding, ...]:
+    return tuple(each.finding for each in every)
 
 
 def examine(location: Location, now: float) -> list[Found]:

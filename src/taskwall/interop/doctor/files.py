@@ -189,10 +189,8 @@ def names(sight: Sight) -> Iterator[Found]:
         free = wanted.casefold() not in present or wanted.casefold() == file.name.casefold()
         repair = Repair(f"renames {file.name} to {wanted}", file.path, file.data, to=os.path.join(sight.path, wanted))
         shown = sight.shown(file.name)
-        way = f"rename one of {file.name} and {wanted}"
-        yield found(
-            "name_differs", f"{shown} holds {task.id}", way, file=shown, task=task.id, repair=repair if free else None
-        )
+        told, way = f"{shown} holds {task.id}", f"rename one of {file.name} and {wanted}"
+        yield found("name_differs", told, way, file=shown, task=task.id, repair=repair if free else None)
 
 
 CHECKS = (unreadable, conflicts, twins, names)

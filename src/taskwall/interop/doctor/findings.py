@@ -8,8 +8,6 @@ from ...results import Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .repairs import Repair
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
@@ -108,18 +106,6 @@ class Diagnosis(Report):
     plan: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()
     copies: str | None = None
-
-    @classmethod
-    def of(
-        cls,
-        every: Sequence[Found],
-        *,
-        plan: tuple[str, ...] = (),
-        repaired: tuple[str, ...] = (),
-        copies: str | None = None,
-    ) -> Diagnosis:
-        """The answer that tells of all these."""
-        return cls(tuple(each.finding for each in every), plan, repaired, copies)
 
     @property
     def exit(self) -> int:

@@ -37,10 +37,9 @@ def journal(sight: Sight) -> Iterator[Found]:
     elif sight.flaw:
         yield found("not_examined", sight.flaw.message, sight.flaw.next)
     elif DISK.exists(os.path.join(sight.local, "journal")):
-        told = f"{sight.shown('.local/journal')} holds a change that was begun"
-        yield found(
-            "unfinished_change", told, "any command that writes finishes it", file=sight.shown(".local/journal")
-        )
+        shown = sight.shown(".local/journal")
+        told = f"{shown} holds a change that was begun"
+        yield found("unfinished_change", told, "any command that writes finishes it", file=shown)
 
 
 def own_folder(sight: Sight) -> Iterator[Found]:
@@ -89,12 +88,10 @@ def parked(sight: Sight) -> Iterator[Found]:
             continue
         shown = sight.shown(f".local/conflicts/{name}")
         task, fields = _fields(os.path.join(folder, name)) if name.startswith(PARKED) else (None, [])
+        told = f"{shown} is a change that was unfinished when somebody edited the file; the edit was kept"
         if task:
-            told = (
-                f"{task}: both sides of a merge changed {', '.join(fields)}; the file kept one, {shown} has the other"
-            )
-        else:
-            told = f"{shown} is a change that was unfinished when somebody edited the file; the edit was kept"
+            both = f"both sides of a merge changed {', '.join(fields)}"
+            told = f"{task}: {both}; the file kept one, {shown} has the other"
         way = f"take over what is missing (`taskwall edit {task or 'ID'}`, `taskwall note`), then delete {shown}"
         yield found("parked", told, way, file=shown, task=task)
 
@@ -125,9 +122,8 @@ def ledger(sight: Sight) -> Iterator[Found]:
         elif claim and claim.open and task_id not in sight.view:
             file = sight.shown(task_id + SUFFIX)
             told = f"{file} was removed while {claim.actor} held {task_id} (since {claim.since})"
-            way = (
-                f"`git restore {file}`, or, when a commit removed it, `git log -1 --diff-filter=D -- {file}` names that"
-            )
+            log = f"git log -1 --diff-filter=D -- {file}"
+            way = f"`git restore {file}`, or, when a commit removed it, `{log}` names that"
             yield found("gone_while_claimed", told, way, file=file, task=task_id)
 
 
@@ -144,9 +140,8 @@ def permissions(sight: Sight) -> Iterator[Found]:
         mode = os.lstat(path).st_mode
         if mode & stat.S_IWOTH and not stat.S_ISLNK(mode) and not mode & stat.S_ISVTX:
             shown = _shown(sight, path)
-            repair = Repair(
-                f"takes from others the right to write {shown}", path, mode=stat.S_IMODE(mode) & ~stat.S_IWOTH
-            )
+            words = f"takes from others the right to write {shown}"
+            repair = Repair(words, path, mode=stat.S_IMODE(mode) & ~stat.S_IWOTH)
             yield found("permissions", f"anybody may write {shown}", "", file=shown, repair=repair)
 
 

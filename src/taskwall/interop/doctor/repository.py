@@ -65,10 +65,8 @@ def worktrees(sight: Sight) -> Iterator[Found]:
         worked = os.path.isdir(os.path.join(copy, ".local"))
         code, way = "worktree_copy", "nothing to do; what you change there reaches the board by a merge alone"
         if worked:
-            code, way = (
-                "worktree_work",
-                f"look at `git -C {quote(top)} diff -- {quote(sight.git.board)}`, and do it on the board",
-            )
+            code = "worktree_work"
+            way = f"look at `git -C {quote(top)} diff -- {quote(sight.git.board)}`, and do it on the board"
         yield found(code, f"{copy} is a copy of the board" + (", and was worked on" if worked else ""), way, file=copy)
 
 

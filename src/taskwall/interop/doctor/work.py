@@ -57,11 +57,8 @@ def holders(sight: Sight) -> Iterator[Found]:
     """Claims that nobody stands behind, or that git took back."""
     view = sight.view
     for task in (each for each in _readable(sight) if each.status == IN_PROGRESS):
-        file, claim, steal = (
-            sight.file_of(task),
-            view.standing(task),
-            f"`taskwall claim {task.id} --steal --reason TEXT`",
-        )
+        file, claim = sight.file_of(task), view.standing(task)
+        steal = f"`taskwall claim {task.id} --steal --reason TEXT`"
         if task.owner is None:
             yield found("no_owner", f"{task.id} is in progress, held by nobody", steal, file=file, task=task.id)
         if state(view, task).name == STALE:
@@ -85,13 +82,11 @@ def order(sight: Sight) -> Iterator[Found]:
         blockers = [b for i in view.blockers(task) if (b := view.get(i)) and not b.closed and not b.flaw]
         open_waits = [each.id for each in (*blockers, *(c for c in view.children(task.id) if not c.closed))]
         if open_waits:
-            code = "finished_early" if task.status == COMPLETED else "started_early"
+            code, way = "started_early", "finish those first"
+            if task.status == COMPLETED:
+                code, way = "finished_early", f"`taskwall reopen {task.id}`, or finish those"
             told = f"{task.id} is {task.status}, and waits for {', '.join(open_waits)}"
-            ways = {
-                "finished_early": f"`taskwall reopen {task.id}`, or finish those",
-                "started_early": "finish those first",
-            }
-            yield found(code, told, ways[code], file=sight.file_of(task), task=task.id)
+            yield found(code, told, way, file=sight.file_of(task), task=task.id)
 
 
 def oddities(sight: Sight) -> Iterator[Found]:
