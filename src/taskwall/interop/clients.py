@@ -120,11 +120,11 @@ def hook(event: str, timeout: int = SECONDS) -> dict[str, Any]:
     return matcher | {"hooks": [{"type": "command", "command": f"taskwall hook {event}", "timeout": timeout}]}
 
 
-def _hooks(path: str, events: tuple[str, ...], timeout: int = SECONDS) -> Json:
-    return Json(path, _hook_entries(events, timeout))
+def _hooks(path: str, events: tuple[str, ...]) -> Json:
+    return Json(path, _hook_entries(events))
 
 
-def _hook_entries(events: tuple[str, ...], timeout: int) -> tuple[Entry, ...]:
+def _hook_entries(events: tuple[str, ...], timeout: int = SECONDS) -> tuple[Entry, ...]:
     return tuple(Entry(("hooks", event, None), hook(event, timeout)) for event in events)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 
 from ..lengths import shortened
-from ..wording import safe
+from ..wording import indented, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,5 +103,4 @@ Meanwhile, what the next one should know: taskwall note {name} "…\""""
 
 
 def _block(text: str, most: int = MAX_TEXT, where: str = "") -> str:
-    """Text of several lines, indented so that none of them can be taken for a line of ours."""
-    return safe(shortened(text, most, where), lines=True).replace("\n", "\n  ")
+    return indented(shortened(text, most, where))
