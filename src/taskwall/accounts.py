@@ -38,9 +38,8 @@ def _changed(answer: Changed) -> list[str]:
     row = answer.row
     way = f"taskwall show {row.task.id} --json"  # asked again, the verb has nothing to tell
     if answer.already:
-        head = list(answer.notices) or [
-            f"{row.task.id} ({safe(row.task.subject)}): {_ALREADY.get(answer.verb, 'no change')}"
-        ]
+        told = f"{row.task.id} ({safe(row.task.subject)}): {_ALREADY.get(answer.verb, 'no change')}"
+        head = answer.notices or [told]
         return [*map(safe, head), *section("Unblocked:", answer.unblocked, way)]
     lines = [f"{_DONE[answer.verb]} {row.task.id} ({safe(row.task.subject)})", *map(safe, answer.notices)]
     if answer.verb == "claim":
@@ -104,10 +103,8 @@ def _created(answer: Created) -> list[str]:
     lines = []
     for row in answer.rows[:PAGE]:
         verb = "Exists already" if row.task.id in answer.already else "Created"
-        waits = (
-            f" (blockedBy: {some(row.task.blocked_by, MAX_ITEMS).replace(',', ', ')})" if row.task.blocked_by else ""
-        )
-        lines.append(f"{verb} {row.task.id}: {safe(row.task.subject)}{waits}")
+        waits = some(row.task.blocked_by, MAX_ITEMS).replace(",", ", ")
+        lines.append(f"{verb} {row.task.id}: {safe(row.task.subject)}{f' (blockedBy: {waits})' if waits else ''}")
     more = len(answer.rows) - PAGE
     lines += [f"… {more} more: taskwall list (list_tasks); {ALL}"] if more > 0 else []
     return lines + list(map(safe, answer.notices))

@@ -50,12 +50,8 @@ def _task(row: Row) -> dict[str, Any]:
 
 
 def _brief(row: Row) -> dict[str, Any]:
-    brief: dict[str, Any] = {
-        "id": row.task.id,
-        "subject": row.task.subject,
-        "status": row.task.status,
-        "state": row.state,
-    }
+    task = row.task
+    brief: dict[str, Any] = {"id": task.id, "subject": task.subject, "status": task.status, "state": row.state}
     return brief | ({"reserved": row.reserved} if row.reserved else {})
 
 
@@ -117,12 +113,8 @@ def _why_data(answer: Why) -> dict[str, Any]:
 
 def _graph_data(answer: Graph) -> dict[str, Any]:
     tasks = [_brief(step.row) | {"depth": step.depth} for step in answer.steps]
-    return {
-        "tasks": tasks,
-        "more": answer.more,
-        "edges": [list(edge) for edge in answer.edges],
-        "finished": answer.finished,
-    }
+    edges = [list(edge) for edge in answer.edges]
+    return {"tasks": tasks, "more": answer.more, "edges": edges, "finished": answer.finished}
 
 
 def _released_data(answer: Released) -> dict[str, Any]:

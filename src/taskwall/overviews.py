@@ -37,11 +37,10 @@ class Digest(Answer):
         startable = list(actionable(view, actor))
         waiting = who_must_act(view)
         mine = {task.id for task in held}
+        counts = [(name, found.count(name)) for name in STATES if name in found]
+        counts += [("finished", total - unfinished)] if total > unfinished else []
         return cls(
-            (
-                *((name, found.count(name)) for name in STATES if name in found),
-                *([("finished", total - unfinished)] if total > unfinished else []),
-            ),
+            tuple(counts),
             rows(view, held),
             sum(1 for _ in view.in_progress()) - len(held),
             rows(view, startable[:NEXT]),

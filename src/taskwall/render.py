@@ -139,11 +139,8 @@ def _shown(answer: Shown, *, whole: bool = False) -> list[str]:
     lines += [f"{safe(key)}: {printed(value)}" for key, value in task.extra.items()]
     if answer.claim:
         lines.append(f"claim: {_claim(answer.claim)}")
-    for title, items in (
-        ("Waits for:", answer.blockers),
-        ("Children:", answer.children),
-        ("Dependents:", answer.dependents),
-    ):
+    related = (("Waits for:", answer.blockers), ("Children:", answer.children), ("Dependents:", answer.dependents))
+    for title, items in related:
         lines += [title, *(f"- {line(item)}" for item in items[:MAX_ITEMS]), *rest(items)] if items else []
         lines += [f"  {outcome}" for outcome in came_of(items)] if items is answer.blockers else []
     lines += [f"- {safe(i)}: does not exist" for i in answer.missing]

@@ -66,10 +66,8 @@ def _circumstances(row: Row) -> list[str]:
     if task.closed:
         return [f"owner={safe(task.owner)}"] if task.owner else []
     if task.status == IN_PROGRESS:
-        words += [
-            f"owner={safe(task.owner or 'unknown')}",
-            *(["idle: claimed by hand over a day ago"] if row.idle else []),
-        ]
+        words.append(f"owner={safe(task.owner or 'unknown')}")
+        words += ["idle: claimed by hand over a day ago"] if row.idle else []
     if row.waits:
         words.append(f"blockedBy={some(row.waits, 5)}")
     if row.state == HELD:

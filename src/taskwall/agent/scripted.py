@@ -111,11 +111,8 @@ def send(handler: BaseHTTPRequestHandler, status: int, body: Any, headers: Mappi
     """Send a response of JSON."""
     data = json.dumps(body).encode()
     handler.send_response(status)
-    for name, value in {
-        "Content-Type": "application/json",
-        "Content-Length": str(len(data)),
-        **(headers or {}),
-    }.items():
+    told = {"Content-Type": "application/json", "Content-Length": str(len(data)), **(headers or {})}
+    for name, value in told.items():
         handler.send_header(name, value)
     with contextlib.suppress(ConnectionError):  # whoever asked may be gone
         handler.end_headers()

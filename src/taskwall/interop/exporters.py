@@ -53,9 +53,8 @@ def beads(view: View) -> str:
 
 def _issue(task: Task) -> dict[str, Any]:
     held = task.status == PENDING and task.hold is not None
-    edges = [(blocker, "blocks") for blocker in task.blocked_by] + (
-        [(task.parent, "parent-child")] if task.parent else []
-    )
+    edges = [(blocker, "blocks") for blocker in task.blocked_by]
+    edges += [(task.parent, "parent-child")] if task.parent else []
     ended = task.completed_at or task.updated_at if task.closed else None
     dated = {"created_at": task.created_at or EPOCH, "created_by": task.created_by or ""}
     issue = {
@@ -100,9 +99,8 @@ def markdown(view: View) -> str:
     """A checklist of all tasks, then a section for each."""
     tasks = tasks_of(view)
     listed = [f"- {_BOX.get(task.status, '[ ]')} {_inline(task.subject)} (`{task.id}`)" for task in tasks]
-    return safe(
-        "\n".join(["# Tasks", "", *listed, *(line for task in tasks for line in _section(task))]) + "\n", lines=True
-    )
+    sections = [line for task in tasks for line in _section(task)]
+    return safe("\n".join(["# Tasks", "", *listed, *sections]) + "\n", lines=True)
 
 
 _BOX = {COMPLETED: "[x]", CANCELLED: "[-]", IN_PROGRESS: "[/]"}

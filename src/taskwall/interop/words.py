@@ -78,12 +78,10 @@ def _lists(old: Task, new: Task) -> Iterator[Word]:
         ("options", "option", "no longer option"),
     ):
         before, after = getattr(old, field), getattr(new, field)
-        for word, gone in (
-            (plus, [v for v in after if v not in before]),
-            (minus, [v for v in before if v not in after]),
-        ):
-            if gone:
-                yield Word(field, f"{word} {', '.join(gone)}")
+        added, gone = [v for v in after if v not in before], [v for v in before if v not in after]
+        for word, values in ((plus, added), (minus, gone)):
+            if values:
+                yield Word(field, f"{word} {', '.join(values)}")
     for note in new.notes:
         if note not in old.notes:
             yield Word("note", f"note by {note['by']}: {clipped(note['text'], MOST)}")

@@ -114,12 +114,10 @@ class Notices:
         self._thread.join(2 * SECONDS)
 
     def _deliver(self) -> None:
+        ways = (("command", self._wanted.command, _run), ("webhook", self._wanted.webhook, _post))
         while (told := self._queue.get()) is not None:
             body = json.dumps(told, ensure_ascii=False).encode("utf-8", "backslashreplace")
-            for name, wanted, send in (
-                ("command", self._wanted.command, _run),
-                ("webhook", self._wanted.webhook, _post),
-            ):
+            for name, wanted, send in ways:
                 try:
                     if wanted:
                         send(self._wanted, body)
