@@ -225,9 +225,8 @@ def checked_line(text: str, what: str) -> str:
     if not text:
         raise Invalid(f"{what} is empty")
     if len(text) > MAX_SUBJECT:
-        raise Invalid(
-            f"{what} has {len(text)} characters, at most {MAX_SUBJECT}", next="put the rest in the description"
-        )
+        told = f"{what} has {len(text)} characters, at most {MAX_SUBJECT}"
+        raise Invalid(told, next="put the rest in the description")
     if not text.isprintable() and any(_breaks(c) for c in text):
         raise Invalid(f"{what} must be one line without control characters", next="put the rest in the description")
     return text

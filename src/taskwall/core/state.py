@@ -124,9 +124,8 @@ def state(view: View, task: Task) -> State:
     if waits := open_waits(view, task):
         return State(BLOCKED, waits)
     if lapsed:
-        return State(
-            STALE, (Reason("lapsed", f"the lease of {task.owner} ran out", task.owner), *_reserved(view, task))
-        )
+        ran_out = Reason("lapsed", f"the lease of {task.owner} ran out", task.owner)
+        return State(STALE, (ran_out, *_reserved(view, task)))
     return State(WAITING if view.settings.is_person(task.owner) else READY, _reserved(view, task))
 
 

@@ -50,29 +50,21 @@ def note(actor: Actor, now: str, text: str) -> dict[str, str]:
 
 def require_writable(task: Task) -> None:
     if task.flaw:
-        raise errors.Unreadable(
-            f"{task.id} cannot be read: {task.flaw}",
-            task=task.id,
-            next="`taskwall doctor` says what helps; no verb writes to such a file",
-        )
+        way = "`taskwall doctor` says what helps; no verb writes to such a file"
+        raise errors.Unreadable(f"{task.id} cannot be read: {task.flaw}", task=task.id, next=way)
     if task.dialect in READ_ONLY_DIALECTS:
-        raise errors.ReadOnly(
-            f"{task.id} is kept in the {task.dialect!r} format, which taskwall reads and never writes",
-            task=task.id,
-            next="import it into a task of this board, or change it with the program that wrote it",
-        )
+        told = f"{task.id} is kept in the {task.dialect!r} format, which taskwall reads and never writes"
+        way = "import it into a task of this board, or change it with the program that wrote it"
+        raise errors.ReadOnly(told, task=task.id, next=way)
 
 
 def require_open(task: Task) -> None:
     require_writable(task)
     if task.closed:
         by = task.owner if task.status == COMPLETED else None  # who held what is cancelled need not have done that
-        raise refusals.AlreadyResolved(
-            f"{task.id} is already {task.status}{f' by {by}' if by else ''}",
-            task=task.id,
-            by=(by,) if by else (),
-            next=f"nothing to do; `taskwall reopen {task.id}` takes that back",
-        )
+        told = f"{task.id} is already {task.status}{f' by {by}' if by else ''}"
+        way = f"nothing to do; `taskwall reopen {task.id}` takes that back"
+        raise refusals.AlreadyResolved(told, task=task.id, by=(by,) if by else (), next=way)
 
 
 def is_decision(view: View, task: Task) -> bool:
@@ -90,12 +82,9 @@ def require_left_to_persons(view: View, actor: Actor, task: Task, act: str) -> N
         asked = was_theirs or task.question is not None or task.answer is not None
     its_own = task.question is not None and task.created_by == actor.name and not task.closed
     if asked and not its_own and not view.settings.is_person(actor.name):
-        raise refusals.Reserved(
-            f"{task.id} is for a person to decide; only a person {act}{'' if task.closed else ', or who asked it'}",
-            task=task.id,
-            by=(str(reservation(view, task) or "user"),),
-            next=f"put it to them: `taskwall note {task.id} TEXT` (update_task), or ask anew (ask_person)",
-        )
+        told = f"{task.id} is for a person to decide; only a person {act}{'' if task.closed else ', or who asked it'}"
+        way = f"put it to them: `taskwall note {task.id} TEXT` (update_task), or ask anew (ask_person)"
+        raise refusals.Reserved(told, task=task.id, by=(str(reservation(view, task) or "user"),), next=way)
 
 
 MAX_NAMED = 20
@@ -172,11 +161,8 @@ def require_current(view: View, task: Task, epoch: int | None) -> None:
     if epoch is not None and epoch < task.epoch:
         raise superseded(view, task)
     if epoch is not None and epoch > task.epoch:
-        raise refusals.NotOwner(
-            f"{task.id}#{epoch} is no claim that was ever granted; {task.id} was claimed {task.epoch} times",
-            task=task.id,
-            next="give the token that the claim printed, or the id alone",
-        )
+        told = f"{task.id}#{epoch} is no claim that was ever granted; {task.id} was claimed {task.epoch} times"
+        raise refusals.NotOwner(told, task=task.id, next="give the token that the claim printed, or the id alone")
 
 
 def _who(actor: Actor, task: Task) -> str:
@@ -190,21 +176,14 @@ def require_held(view: View, task: Task, actor: Actor, epoch: int | None) -> Non
     if (epoch is None or view.is_displaced(task)) and was_mine(view, task, actor):
         raise superseded(view, task)
     if task.status != IN_PROGRESS:
-        raise refusals.NotClaimed(
-            f"{task.id} is {task.status}: nobody holds it",
-            task=task.id,
-            next=f"claim it first: `taskwall claim {task.id}`",
-        )
-    free = f"nobody beats for it any more: `taskwall claim {task.id}` (claim_task) takes it"
-    theirs = (
-        f"if that is you, say so: --as {task.owner}; to take it over: `taskwall claim {task.id} --steal --reason …`"
-    )
-    raise refusals.NotOwner(
-        f"{task.id} is held by {holder(view, task)}, not by {_who(actor, task)}",
-        task=task.id,
-        by=(task.owner or "",),
-        next=free if is_lapsed(view, task) else theirs,
-    )
+        way = f"claim it first: `taskwall claim {task.id}`"
+        raise refusals.NotClaimed(f"{task.id} is {task.status}: nobody holds it", task=task.id, next=way)
+    steal = f"`taskwall claim {task.id} --steal --reason …`"
+    way = f"if that is you, say so: --as {task.owner}; to take it over: {steal}"
+    if is_lapsed(view, task):
+        way = f"nobody beats for it any more: `taskwall claim {task.id}` (claim_task) takes it"
+    told = f"{task.id} is held by {holder(view, task)}, not by {_who(actor, task)}"
+    raise refusals.NotOwner(told, task=task.id, by=(task.owner or "",), next=way)
 
 
 def ended(view: View, task: Task) -> tuple[Claim, ...]:
@@ -227,31 +206,21 @@ def freed(view: View, task: Task) -> dict[str, Any]:
 
 def require_acyclic(cycle: Sequence[str] | None) -> None:
     if cycle:
-        raise refusals.Cycle(
-            f"this would close a cycle: {named(cycle, ' → ')} (each waits for the next)",
-            task=cycle[0],
-            by=tuple(cycle),
-            next="leave out one of these edges",
-        )
+        told = f"this would close a cycle: {named(cycle, ' → ')} (each waits for the next)"
+        raise refusals.Cycle(told, task=cycle[0], by=tuple(cycle), next="leave out one of these edges")
 
 
 def require_parents(view: View, tasks: Iterable[Task]) -> None:
     for task in tasks:
         parent = view.get(task.parent) if task.parent else None
         if parent and parent.closed:
-            raise refusals.AlreadyResolved(
-                f"{parent.id} is already {parent.status} and can have no new children",
-                task=parent.id,
-                next=f"reopen it first: `taskwall reopen {parent.id}`",
-            )
+            told = f"{parent.id} is already {parent.status} and can have no new children"
+            way = f"reopen it first: `taskwall reopen {parent.id}`"
+            raise refusals.AlreadyResolved(told, task=parent.id, next=way)
 
 
 def closed(view: View, actor: Actor, task: Task, status: str, now: str, verb: str, **changes: Any) -> Change:
     done = written(task, now, status=status, completed_at=now, **changes)
-    return Change(
-        done,
-        put=(done,),
-        claims=ended(view, task),
-        events=(event(actor, now, verb, done, result=changes.get("result"), answer=changes.get("answer")),),
-        unblocked=unblocked(view, Overlay(view, [done]), [done.id]),
-    )
+    log = event(actor, now, verb, done, result=changes.get("result"), answer=changes.get("answer"))
+    free = unblocked(view, Overlay(view, [done]), [done.id])
+    return Change(done, put=(done,), claims=ended(view, task), events=(log,), unblocked=free)

@@ -75,15 +75,8 @@ def claim(
         if not lapsed and not steal:
             raise _taken(view, task)
     _require_startable(view, actor, task)
-    claimed = written(
-        task,
-        now,
-        status=IN_PROGRESS,
-        owner=actor.name,
-        epoch=task.epoch + 1,
-        started_at=now,
-        attempts=attempts(view, task),
-    )
+    held = {"status": IN_PROGRESS, "owner": actor.name, "epoch": task.epoch + 1, "started_at": now}
+    claimed = written(task, now, **held, attempts=attempts(view, task))
     why = ", whose lease ran out" if lapsed else f": {reason}" if task.status == IN_PROGRESS else ""
     notices = (f"taken over from {task.owner}{why}",) if why else ()
     log = event(actor, now, "claim", claimed, taken_from=task.owner if why else None, reason=reason)
@@ -92,12 +85,9 @@ def claim(
 
 
 def _taken(view: View, task: Task) -> errors.Refused:
-    return refusals.AlreadyClaimed(
-        f"{task.id} is already claimed by {holder(view, task)}",
-        task=task.id,
-        by=(task.owner or "",),
-        next="`taskwall claim` without an id (claim_task) takes the best free one",
-    )
+    told = f"{task.id} is already claimed by {holder(view, task)}"
+    way = "`taskwall claim` without an id (claim_task) takes the best free one"
+    return refusals.AlreadyClaimed(told, task=task.id, by=(task.owner or "",), next=way)
 
 
 def nothing_to_claim(view: View, actor: Actor) -> errors.Refused:
@@ -105,28 +95,18 @@ def nothing_to_claim(view: View, actor: Actor) -> errors.Refused:
     waiting = who_must_act(view)
     if mine := view.held_by(actor):
         held = ", ".join(task.id for task in mine[:MAX_NAMED])
-        return refusals.NothingActionable(
-            f"nothing else is actionable for {actor.name}: you hold {held}",
-            lines=waiting.lines(),
-            by=(actor.name,),
-            next="finish it (`taskwall done`, complete_task) or give it back (`taskwall release`, release_task)",
-        )
+        told = f"nothing else is actionable for {actor.name}: you hold {held}"
+        way = "finish it (`taskwall done`, complete_task) or give it back (`taskwall release`, release_task)"
+        return refusals.NothingActionable(told, lines=waiting.lines(), by=(actor.name,), next=way)
     unfinished, total = view.counts()
     if not unfinished:
         empty = "every task is finished" if total else "the board has no tasks"
         return refusals.NothingActionable(empty, next="add some: `taskwall add`, `taskwall plan` (create_tasks)")
-    kinds: dict[str, type[errors.Refused]] = {
-        "waiting_on_person": refusals.WaitingOnPerson,
-        "unreadable": errors.Unreadable,
-    }
-    refusal = kinds.get(waiting.code, refusals.NothingActionable)
+    kinds = (refusals.WaitingOnPerson, errors.Unreadable)
+    refusal = next((kind for kind in kinds if kind.code == waiting.code), refusals.NothingActionable)
     by = tuple(dict.fromkeys(who for who, _ in (*waiting.decisions, *waiting.holders, *waiting.reserved)))
-    return refusal(
-        f"nothing is actionable for {actor.name}",
-        lines=waiting.lines(),
-        by=by,
-        next="wait for them; `taskwall next` (next_actionable) asks again",
-    )
+    way = "wait for them; `taskwall next` (next_actionable) asks again"
+    return refusal(f"nothing is actionable for {actor.name}", lines=waiting.lines(), by=by, next=way)
 
 
 MAX_NAMED = 5
@@ -147,18 +127,9 @@ def _granted(view: View, actor: Actor, task: Task, now: str, ttl: float | None) 
     """The ledger entry of a new claim; it remembers the holders whose claims were never given back."""
     held = view.claim(task.id)
     past = held.past + (((held.actor, held.session, held.epoch),) if held.open else ()) if held else ()
-    return Claim(
-        task.id,
-        task.epoch + 1,
-        actor.name,
-        actor.session,
-        now,
-        reserved=reservation(view, task),
-        ttl=ttl,
-        past=past[-MAX_PAST:],
-        process=actor.process if ttl is not None else "",
-        host=actor.host,
-    )
+    process = actor.process if ttl is not None else ""
+    claim = Claim(task.id, task.epoch + 1, actor.name, actor.session, now, reserved=reservation(view, task), ttl=ttl)
+    return claim.replace(past=past[-MAX_PAST:], process=process, host=actor.host)
 
 
 MAX_PAST = 8
@@ -168,29 +139,18 @@ MAX_PAST = 8
 def _require_startable(view: View, actor: Actor, task: Task) -> None:
     now = state(view, task.replace(**freed(view, task), attempts=attempts(view, task)))
     if now.name == HELD:
-        raise refusals.Held(
-            f"{task.id} is held: {now.reasons[0].text}",
-            task=task.id,
-            next=f"a person lifts it: `taskwall resume {task.id}`",
-        )
+        way = f"a person lifts it: `taskwall resume {task.id}`"
+        raise refusals.Held(f"{task.id} is held: {now.reasons[0].text}", task=task.id, next=way)
     require_clear(view, task)
     owner = reservation(view, task)
     if not is_for(owner, actor, view.settings):
-        raise refusals.Reserved(
-            f"{task.id} is reserved for {owner}",
-            task=task.id,
-            by=(str(owner),),
-            next="take another task: `taskwall next`",
-        )
+        way = "take another task: `taskwall next`"
+        raise refusals.Reserved(f"{task.id} is reserved for {owner}", task=task.id, by=(str(owner),), next=way)
     limit = view.settings.claims_per_session
     holding = [t.id for t in view.held_by(actor) if t.id != task.id] if limit else []
     if limit and len(holding) >= limit:
-        raise refusals.Busy(
-            f"this session already holds {len(holding)} of at most {limit}: {', '.join(holding)}",
-            task=task.id,
-            by=tuple(holding),
-            next="complete or release one first",
-        )
+        told = f"this session already holds {len(holding)} of at most {limit}: {', '.join(holding)}"
+        raise refusals.Busy(told, task=task.id, by=tuple(holding), next="complete or release one first")
 
 
 def complete(
@@ -297,7 +257,6 @@ def beat(
         task_id, _, epoch = token.rpartition("#")
         task = view.get(task_id)
         if task and token not in kept and (task.epoch > int(epoch) or view.is_displaced(task)):
-            lost.append(
-                f"your claim {token} was taken over: {holder(view, task)} has {task_id} now; stop working on it"
-            )
+            now = f"{holder(view, task)} has {task_id} now"
+            lost.append(f"your claim {token} was taken over: {now}; stop working on it")
     return renewed, tuple(lost)

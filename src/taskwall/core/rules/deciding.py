@@ -94,12 +94,9 @@ def answer(
         raise _asks_nothing(view, task)
     if not may_answer(view, actor, task):
         owner = str(reservation(view, task) or "user")
-        raise refusals.Reserved(
-            f"{task.id} is for {owner} to decide, not for {actor.name}",
-            task=task.id,
-            by=(owner,),
-            next=f"if that is you, say so: --as {owner}; else wait for the answer, `taskwall next` offers other work",
-        )
+        told = f"{task.id} is for {owner} to decide, not for {actor.name}"
+        way = f"if that is you, say so: --as {owner}; else wait for the answer, `taskwall next` offers other work"
+        raise refusals.Reserved(told, task=task.id, by=(owner,), next=way)
     if task.question and not text:
         raise errors.Invalid(f"{task.id} asks: {task.question}", task=task.id, next=f"`taskwall answer {task.id} TEXT`")
     require_clear(view, task)
@@ -136,11 +133,8 @@ def resume(view: View, actor: Actor, task: Task, epoch: int | None, now: str) ->
     """Lift a hold and forgive failed attempts. Raises Held unless a person acts."""
     require_open(task)
     if not view.settings.is_person(actor.name):
-        raise refusals.Held(
-            f"only a person may resume {task.id}; {actor.name} is an agent",
-            task=task.id,
-            next=f"ask a person to `taskwall resume {task.id}`",
-        )
+        told = f"only a person may resume {task.id}; {actor.name} is an agent"
+        raise refusals.Held(told, task=task.id, next=f"ask a person to `taskwall resume {task.id}`")
     if task.hold is None and not attempts(view, task):
         return Change(task, already=True)
     changes: dict[str, Any] = {"hold": None, "attempts": 0}

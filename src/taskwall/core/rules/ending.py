@@ -22,6 +22,7 @@ from .change import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from ..model import Actor, Task
     from ..view import View
@@ -47,18 +48,17 @@ def cancel(
     if cascade and drop_edges:
         raise errors.Invalid("--cascade and --drop-edges exclude each other", task=task.id, next="choose one")
     _require_cancellable(view, actor, task)
-    dependents = _open_dependents(view, [task])
+    dependents = _open_dependents(view, task)
     if not (cascade or drop_edges):
         _require_none(task, dependents)
-    doomed = [task, *(_open_dependents(view, [task], transitive=True) if cascade else [])]
+    doomed = [task, *(_open_dependents(view, task, transitive=True) if cascade else [])]
     for each in doomed[1:]:
         _require_cancellable(view, actor, each)
     freed = dependents if drop_edges else []
     for each in freed:
         require_writable(each)
-    put = tuple(
-        written(t, now, status=CANCELLED, completed_at=now, blocks=() if drop_edges else t.blocks) for t in doomed
-    )
+    end = {"status": CANCELLED, "completed_at": now}
+    put = tuple(written(t, now, **end, blocks=() if drop_edges else t.blocks) for t in doomed)
     put += tuple(written(t, now, blocked_by=tuple(i for i in t.blocked_by if i != task.id)) for t in freed)
     return Change(
         put[0],
@@ -73,29 +73,19 @@ def cancel(
 
 def _require_none(task: Task, dependents: Sequence[Task]) -> None:
     if ids := [dependent.id for dependent in dependents]:
-        raise refusals.OpenDependents(
-            f"open tasks wait for {task.id}: {named(ids, ', ')}",
-            task=task.id,
-            by=tuple(ids),
-            next="choose: --cascade cancels them too, --drop-edges lets them go on without it",
-        )
+        way = "choose: --cascade cancels them too, --drop-edges lets them go on without it"
+        told = f"open tasks wait for {task.id}: {named(ids, ', ')}"
+        raise refusals.OpenDependents(told, task=task.id, by=tuple(ids), next=way)
 
 
-def _open_dependents(view: View, tasks: Sequence[Task], transitive: bool = False) -> list[Task]:
-    found: dict[str, Task] = {}
-    todo = list(tasks)
-    for task in todo:
-        for dependent in view.dependents(task.id):
-            if (
-                not dependent.closed
-                and not dependent.flaw
-                and dependent.id not in found
-                and dependent.id != tasks[0].id
-            ):
-                found[dependent.id] = dependent
-                if transitive:
-                    todo.append(dependent)
-    return list(found.values())
+def _open_dependents(view: View, task: Task, *, transitive: bool = False) -> list[Task]:
+    found = {task.id: task}
+    todo = [task]
+    for each in todo:
+        fresh = [t for t in view.dependents(each.id) if not (t.closed or t.flaw or t.id in found)]
+        found |= {t.id: t for t in fresh}
+        todo += fresh if transitive else []
+    return list(found.values())[1:]
 
 
 def _require_cancellable(view: View, actor: Actor, task: Task) -> None:
@@ -104,18 +94,12 @@ def _require_cancellable(view: View, actor: Actor, task: Task) -> None:
         return
     require_left_to_persons(view, actor, task, "cancels it")
     if task.hold is not None:
-        raise refusals.Held(
-            f"{task.id} is held ({task.hold}); only a person cancels it",
-            task=task.id,
-            next=f"ask a person to `taskwall cancel {task.id}`, or to `taskwall resume` it",
-        )
+        way = f"ask a person to `taskwall cancel {task.id}`, or to `taskwall resume` it"
+        raise refusals.Held(f"{task.id} is held ({task.hold}); only a person cancels it", task=task.id, next=way)
     if task.status == IN_PROGRESS and not is_lapsed(view, task) and not is_mine(view, task, actor, None):
-        raise refusals.AlreadyClaimed(
-            f"{task.id} is held by {holder(view, task)}; only a person cancels work in somebody's hands",
-            task=task.id,
-            by=(task.owner or "",),
-            next="wait for its holder, or ask a person",
-        )
+        told = f"{task.id} is held by {holder(view, task)}; only a person cancels work in somebody's hands"
+        way = "wait for its holder, or ask a person"
+        raise refusals.AlreadyClaimed(told, task=task.id, by=(task.owner or "",), next=way)
 
 
 def archivable(view: View, before: str | None) -> list[Task]:
@@ -133,16 +117,8 @@ def reopen(view: View, actor: Actor, task: Task, epoch: int | None, now: str) ->
         return Change(task, already=True)
     if task.status == COMPLETED:
         require_left_to_persons(view, actor, task, "takes the answer back")
-    again = written(
-        task,
-        now,
-        status=PENDING,
-        owner=_reserved_before(view, task),
-        completed_at=None,
-        answer=None,
-        result=None,
-        evidence={},
-    )
+    undone: dict[str, Any] = {"status": PENDING, "completed_at": None, "answer": None, "result": None, "evidence": {}}
+    again = written(task, now, owner=_reserved_before(view, task), **undone)
     after = Overlay(view, [again])
     require_acyclic(find_cycle_over(after, again.id, waits_for(after, again.id)))
     suspects = [t for t in _reliant(view, again) if t.status in (IN_PROGRESS, COMPLETED)]

@@ -178,9 +178,8 @@ def _dated(arrival: _Arrival, actor: Actor, now: str) -> _Arrival:
 def _remembered(arrival: _Arrival, origin: dict[str, str]) -> Task:
     """The task with what the next import must know of this one; one of ours is known by its id."""
     if arrival.item.native:
-        return arrival.new.replace(
-            metadata=arrival.new.metadata | ({"dropped": arrival.dropped} if arrival.dropped else {})
-        )
+        dropped = {"dropped": arrival.dropped} if arrival.dropped else {}
+        return arrival.new.replace(metadata=arrival.new.metadata | dropped)
     seen = {unit: mark for unit, mark in arrival.seen.items() if mark != _UNSET[unit]}
     told = {"seen": seen, "kept": arrival.item.kept, "dropped": arrival.dropped}
     source = origin | {"id": arrival.item.source} | {name: value for name, value in told.items() if value}

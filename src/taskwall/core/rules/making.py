@@ -143,19 +143,15 @@ def create(
 def _repeated(view: View, drafts: Sequence[Draft]) -> tuple[str, ...]:
     """What is said of a plan that seems to have been made before."""
     twins = view.by_subject(composed(drafts[0].subject.strip())) if len(drafts) > 1 and not drafts[0].key else []
-    return tuple(
-        f"{twin} has the subject of the first already; with --key NAME a plan is made once" for twin in twins[:1]
-    )
+    way = "with --key NAME a plan is made once"
+    return tuple(f"{twin} has the subject of the first already; {way}" for twin in twins[:1])
 
 
 def _drafted(view: Overlay, actor: Actor, draft: Draft, task_id: str, local: dict[str, str], now: str) -> Task:
     """The task of a draft, its references still unchecked."""
     if view.get(task_id):
-        raise errors.Invalid(
-            f"{task_id} exists already" if draft.id else f"id {task_id} is taken",
-            task=task_id,
-            next="choose another id",
-        )
+        told = f"{task_id} exists already" if draft.id else f"id {task_id} is taken"
+        raise errors.Invalid(told, task=task_id, next="choose another id")
     return Task(
         id=task_id,
         **{name: check(getattr(draft, name)) for name, check in CHECKED.items()},
@@ -179,12 +175,9 @@ def _found(view: View, names: Iterable[str], local: dict[str, str], subject: str
         if len(local) <= 1:  # it is the only one
             raise
         near = get_close_matches(str(unknown.task), local, n=1)
-        raise errors.UnknownTask(
-            f"{unknown.message}, nor a ref of this plan: {subject!r} names it",
-            task=unknown.task,
-            by=tuple(near),
-            next=f"did you mean {near[0]} of this plan?" if near else unknown.next,
-        ) from None
+        told = f"{unknown.message}, nor a ref of this plan: {subject!r} names it"
+        way = f"did you mean {near[0]} of this plan?" if near else unknown.next
+        raise errors.UnknownTask(told, task=unknown.task, by=tuple(near), next=way) from None
 
 
 def _give_back_waiting(
@@ -282,11 +275,9 @@ def _edited_fields(view: View, actor: Actor, task: Task, edit: Edit, now: str) -
     if edit.parent is not None:
         fields["parent"] = view.find(edit.parent).id if edit.parent else None
     if task.status != PENDING and fields.get("owner", task.owner) != task.owner:
-        raise errors.Invalid(
-            f"{task.id} is {task.status}: its owner is who holds or finished it",
-            task=task.id,
-            next="only a pending task can be reserved; release or reopen it first",
-        )
+        told = f"{task.id} is {task.status}: its owner is who holds or finished it"
+        way = "only a pending task can be reserved; release or reopen it first"
+        raise errors.Invalid(told, task=task.id, next=way)
     if edit.note:
         fields["notes"] = (*task.notes, note(actor, now, edit.note))
     if edit.metadata:

@@ -69,12 +69,8 @@ def proven(task: Task, proof: Proof | None) -> dict[str, Any]:
             next=f"a person looks at them with `taskwall trust {task.id}`; then complete it again",
         )
     if proof.missing:
-        raise refusals.ProductsMissing(
-            f"{task.id} promised what does not exist: {', '.join(proof.missing)}",
-            task=task.id,
-            by=proof.missing,
-            next="make them, then complete it",
-        )
+        told = f"{task.id} promised what does not exist: {', '.join(proof.missing)}"
+        raise refusals.ProductsMissing(told, task=task.id, by=proof.missing, next="make them, then complete it")
     if proof.failed:
         raise refusals.CheckFailed(
             f"{task.id} is not done: {proof.failed.command}: {proof.failed.end}",
@@ -97,9 +93,6 @@ def require_kept_promises(view: View, actor: Actor, task: Task, changes: dict[st
         return
     kept = ((now, changes.get(name, now)) for name, now in (("products", task.products), ("checks", task.checks)))
     if gone := [promise for now, after in kept for promise in now if promise not in after]:
-        raise refusals.Reserved(
-            f"only a person takes back what {task.id} promised: {', '.join(gone)}",
-            task=task.id,
-            by=("user",),
-            next="keep it and add to it, or put it to a person (`taskwall ask`, ask_person)",
-        )
+        told = f"only a person takes back what {task.id} promised: {', '.join(gone)}"
+        way = "keep it and add to it, or put it to a person (`taskwall ask`, ask_person)"
+        raise refusals.Reserved(told, task=task.id, by=("user",), next=way)
