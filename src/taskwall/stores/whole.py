@@ -61,10 +61,9 @@ def renewed(text: str, task: Task, is_numeric: Callable[[str], bool]) -> str:
 def require_same(wanted: Whole, found: Whole) -> None:
     """Raise Unwritable unless a board was kept as it was given."""
     if differing := unlike(wanted, found):
-        raise Unwritable(
-            f"what was written differs in {len(differing)} things, such as {differing[0]}; the board stays",
-            next="report this, please; `taskwall doctor` tells whether the board itself is sound",
-        )
+        told = f"what was written differs in {len(differing)} things, such as {differing[0]}; the board stays"
+        way = "report this, please; `taskwall doctor` tells whether the board itself is sound"
+        raise Unwritable(told, next=way)
 
 
 def unlike(one: Whole, other: Whole) -> list[str]:

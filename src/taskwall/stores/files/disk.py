@@ -271,10 +271,8 @@ class Sure(Disk):
 
 
 def _unseen(path: str, error: OSError) -> Unwritable:
-    return Unwritable(
-        f"{path} cannot be read: {error.strerror}; nothing was changed",
-        next="see that this process may read it, and repeat the command",
-    )
+    way = "see that this process may read it, and repeat the command"
+    return Unwritable(f"{path} cannot be read: {error.strerror}; nothing was changed", next=way)
 
 
 def read_text(path: str, disk: Disk = DISK) -> tuple[str, Signature]:

@@ -75,9 +75,8 @@ class Folder:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise Unreadable(
-                f"the board {self.path} cannot be read: {error.strerror}", next=f"look at what {self.path} is"
-            ) from None
+            told = f"the board {self.path} cannot be read: {error.strerror}"
+            raise Unreadable(told, next=f"look at what {self.path} is") from None
         for name, seen in entries:
             if name.endswith(SUFFIX):
                 known = self._known.get(name)
@@ -178,6 +177,5 @@ def place(broken: Task, is_taken: Callable[[str], bool]) -> Task:
 
 def twins(task_id: str, names: list[str]) -> Task:
     """What stands for the files that claim one id together."""
-    return Task(
-        task_id, subject=names[0], flaw=f"{' and '.join(names)} both claim the id {task_id}; rename one of the ids"
-    )
+    flaw = f"{' and '.join(names)} both claim the id {task_id}; rename one of the ids"
+    return Task(task_id, subject=names[0], flaw=flaw)

@@ -142,9 +142,8 @@ class Journal:
             header = loads(head.decode())
             version, serial = header["v"], header["serial"]
             if type(version) is int and version > VERSION:
-                raise Unreadable(
-                    f"{self.path} holds a change that a newer taskwall began", next="update taskwall to finish it"
-                )
+                told = f"{self.path} holds a change that a newer taskwall began"
+                raise Unreadable(told, next="update taskwall to finish it")
             whole = version == VERSION and header["length"] == len(body) and header["sha256"] == _digest(body)
             if not whole or type(serial) is not int or serial <= self.serial:
                 return [], 0

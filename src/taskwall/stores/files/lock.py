@@ -111,11 +111,8 @@ def lock(path: str, deadline: float = DEADLINE) -> Iterator[Callable[[], bool]]:
             turn.leave()
             raise
     except TimeoutError:
-        holder = _holder(path)
-        raise Locked(
-            f"the board is locked by another process ({holder or 'unknown'})",
-            next="try again; if that process hangs, end it: its lock goes with it",
-        ) from None
+        told = f"the board is locked by another process ({_holder(path) or 'unknown'})"
+        raise Locked(told, next="try again; if that process hangs, end it: its lock goes with it") from None
     try:
         # Always as long as the last one: to make a file shorter takes longer than all else here.
         os.pwrite(fd, _myself().encode("utf-8", "replace")[:MESSAGE].ljust(MESSAGE), 0)

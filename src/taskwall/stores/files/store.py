@@ -83,9 +83,8 @@ class FileStore:
             with self._lock():  # so busy a board that there is no moment between two changes
                 return self._view(self._disk, None)
         except OSError as error:
-            raise Unreadable(
-                f"the board {self.path} cannot be read: {_told(error)}", next="see that this process may read it"
-            ) from None
+            way = "see that this process may read it"
+            raise Unreadable(f"the board {self.path} cannot be read: {_told(error)}", next=way) from None
 
     @contextmanager
     def write(self, *, alone: bool = True) -> Iterator[Txn]:  # noqa: ARG002 - whoever has the lock is
@@ -104,10 +103,8 @@ class FileStore:
                 txn = Txn(view)
                 yield txn
                 if not still_locked():
-                    raise Locked(
-                        "the board's lock file was removed while this command ran; nothing was written",
-                        next="repeat the command; leave .local alone while others work",
-                    )
+                    told = "the board's lock file was removed while this command ran; nothing was written"
+                    raise Locked(told, next="repeat the command; leave .local alone while others work")
                 self._keep(view, txn)
         except OSError as error:
             if txn is not None:  # it comes from the block
@@ -128,10 +125,9 @@ class FileStore:
         except Changed as error:
             raise Unwritable(f"{_told(error)}; nothing was written", next="repeat the command") from None
         except Unsettled as error:
-            raise Unwritable(
-                f"the change is written, but not confirmed by the disk ({error.strerror}): a power cut may undo it",
-                next="look at the disk; `taskwall show` tells how the task stands",
-            ) from None
+            told = f"the change is written, but not confirmed by the disk ({error.strerror}): a power cut may undo it"
+            way = "look at the disk; `taskwall show` tells how the task stands"
+            raise Unwritable(told, next=way) from None
         except OSError as error:
             raise self._unwritable(error) from None
 
@@ -292,19 +288,14 @@ class FileStore:
         except OSError as error:
             if not writing.tasks:
                 raise
-            raise Unwritable(
-                f"the task is written, but its claim may not be: {_told(error)}",
-                next="make room and see that the folder may be written; `taskwall show` tells how the task stands",
-            ) from None
+            way = "make room and see that the folder may be written; `taskwall show` tells how the task stands"
+            raise Unwritable(f"the task is written, but its claim may not be: {_told(error)}", next=way) from None
 
     def _unwritable(self, error: OSError) -> Unwritable:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        return Unwritable(
-            f"the board {self.path} cannot be written: {_told(error)}; nothing was changed",
-            next="make room on the disk and repeat the command"
-            if full
-            else f"allow this process to write in {self.path}",
-        )
+        way = f"allow this process to write in {self.path}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            way = "make room on the disk and repeat the command"
+        return Unwritable(f"the board {self.path} cannot be written: {_told(error)}; nothing was changed", next=way)
 
 
 def _told(error: OSError) -> str:

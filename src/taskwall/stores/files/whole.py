@@ -32,11 +32,9 @@ def held_whole(store: FileStore) -> Iterator[Whole]:
         assert isinstance(view, FileView)
         tasks = [*view, *filter(None, map(view.get, view.archived_ids()))]
         if flawed := [task.id for task in tasks if task.flaw]:
-            raise Unreadable(
-                f"{len(flawed)} files of {store.path} hold no task, such as {flawed[0]}",
-                by=tuple(flawed[:5]),
-                next="`taskwall doctor` says what helps; then repeat the command",
-            )
+            told = f"{len(flawed)} files of {store.path} hold no task, such as {flawed[0]}"
+            way = "`taskwall doctor` says what helps; then repeat the command"
+            raise Unreadable(told, by=tuple(flawed[:5]), next=way)
         numeric = {task.id for task in tasks if task.numeric}
         pieces = [_piece(view, store.path, task, numeric) for task in tasks]
         yield Whole(tuple(pieces), tuple(store.events()), without_moved(settings_text(store.path)))

@@ -55,11 +55,9 @@ class Writing:
         try:
             changes, removed = differences(old, task, raw, self._numeric, self.view.ledger.free(task.id))
         except Kept as kept:
-            raise Invalid(
-                f"{path}: its {kept} is {encode(raw[kept.key])[:80]}, which is not ours to replace",
-                task=task.id,
-                next=f"rename {kept} in that file by hand, or leave it out of this request",
-            ) from None
+            told = f"{path}: its {kept} is {encode(raw[kept.key])[:80]}, which is not ours to replace"
+            way = f"rename {kept} in that file by hand, or leave it out of this request"
+            raise Invalid(told, task=task.id, next=way) from None
         patched = patch(text, changes, removed, key_order(task.dialect))
         if patched == text:
             return None
@@ -75,15 +73,11 @@ class Writing:
             text, seen = read_text(path, self._disk)
             raw, found = object_of(text)
         except (OSError, NotPlain, NotStrict, NotATask) as flaw:
-            raise Unreadable(
-                f"{path} was changed by another program just now: {flaw}; nothing was written", task=known.id
-            ) from None
+            told = f"{path} was changed by another program just now: {flaw}; nothing was written"
+            raise Unreadable(told, task=known.id) from None
         if found != known:
-            raise Unwritable(
-                f"{path} was changed by another program just now; nothing was written",
-                task=known.id,
-                next="repeat the command",
-            )
+            told = f"{path} was changed by another program just now; nothing was written"
+            raise Unwritable(told, task=known.id, next="repeat the command")
         return text, raw, found, seen
 
     def _promised(self, task: Task, write: Write) -> Found:
@@ -104,11 +98,8 @@ class Writing:
 def _check_size(task: Task, text: str) -> None:
     """Raise Invalid when this could not be read again: a file that has outgrown the reader is lost to the board."""
     if len(text.encode()) > MAX_BYTES:
-        raise Invalid(
-            f"the file of {task.id} would be larger than {MAX_BYTES // 1024} KiB",
-            task=task.id,
-            next="keep long text in a file of its own and name that",
-        )
+        told = f"the file of {task.id} would be larger than {MAX_BYTES // 1024} KiB"
+        raise Invalid(told, task=task.id, next="keep long text in a file of its own and name that")
 
 
 def _continue_epochs(txn: Txn) -> None:

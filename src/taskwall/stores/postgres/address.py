@@ -31,10 +31,9 @@ class Address:
             [_, *rest] = f"{parts.path}#{parts.fragment}".rstrip("#").replace("#", "@").split("@")
             [] = rest  # of a password that was not quoted
         except (ValueError, Refused):
-            raise Invalid(
-                "the address of the board is no URL that can be read, or names no board or several",
-                next=f"{HOW}; in user and password write % and two digits for # / ? @ : and the like",
-            ) from None
+            told = "the address of the board is no URL that can be read, or names no board or several"
+            way = f"{HOW}; in user and password write % and two digits for # / ? @ : and the like"
+            raise Invalid(told, next=way) from None
         self.text = text
         others = [(key, value) for key, value in given if key != "board"]
         head = f"{parts.scheme}://"  # where no host is named, `urlunsplit` would leave out the slashes

@@ -172,10 +172,8 @@ class Database:
         return psycopg.connect(self.address.conninfo, **self._options)
 
     def _unreachable(self, error: Exception) -> Refused:
-        return Unreadable(
-            f"{self.address.server} cannot be reached: {self.address.without_secrets(error)}",
-            next=f"see that the server runs and lets you in; {HOW}",
-        )
+        told = f"{self.address.server} cannot be reached: {self.address.without_secrets(error)}"
+        return Unreadable(told, next=f"see that the server runs and lets you in; {HOW}")
 
 
 def _is_final(failure: Exception) -> bool:
@@ -268,10 +266,8 @@ class Session:
                     with self.database.session("BEGIN READ ONLY") as asking:
                         return trace is not None and bool(asking.rows(*trace))
             time.sleep(0.05)  # its server process may not have noticed yet that nobody listens
-        raise Unwritable(
-            "the connection broke while the change was being kept, and the server does not tell whether it was",
-            next="look at the task: `taskwall show`; then repeat the command if it is not done",
-        )
+        told = "the connection broke while the change was being kept, and the server does not tell whether it was"
+        raise Unwritable(told, next="look at the task: `taskwall show`; then repeat the command if it is not done")
 
     def is_over(self, transaction: str) -> bool:
         """Whether no transaction of this number is at work. The last question of a session."""
@@ -290,10 +286,8 @@ class Session:
 
     def _refused(self, error: psycopg.Error) -> Refused:
         if isinstance(error, errors.LockNotAvailable):
-            return Locked(
-                f"others have kept the board busy for {LOCK_SECONDS} seconds",
-                next="repeat the command; `taskwall db check` names who holds it",
-            )
+            way = "repeat the command; `taskwall db check` names who holds it"
+            return Locked(f"others have kept the board busy for {LOCK_SECONDS} seconds", next=way)
         if isinstance(error, errors.InsufficientPrivilege):
             return ReadOnly(f"the database does not allow it: {self._said(error)}", next=ROLE)
         if isinstance(error, errors.ReadOnlySqlTransaction):

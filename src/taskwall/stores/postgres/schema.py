@@ -72,10 +72,8 @@ def require_tables(session: Session) -> None:
         what = "has no tables of taskwall yet" if number == 0 else f"is at step {number}, older than this program"
         raise Unreadable(f"the database {what}", next="`taskwall db migrate`, by a role that may make tables")
     if needs > latest():
-        raise Unreadable(
-            f"the database is at step {number}, which needs a newer taskwall (this one knows step {latest()})",
-            next="upgrade taskwall",
-        )
+        told = f"the database is at step {number}, which needs a newer taskwall (this one knows step {latest()})"
+        raise Unreadable(told, next="upgrade taskwall")
 
 
 def migrate(database: Database, *, dry_run: bool = False) -> list[Migration]:
