@@ -178,9 +178,8 @@ def _in_database(url: str, why: str, root: str) -> Location:
 def require_files(location: Location) -> str:
     """The folder of a board of files. Raises Invalid when the board lies in a database."""
     if location.url:
-        raise Invalid(
-            f"{location.path} is no board of files", next="name one: --board PATH; for this one see `taskwall db check`"
-        )
+        way = "name one: --board PATH; for this one see `taskwall db check`"
+        raise Invalid(f"{location.path} is no board of files", next=way)
     return location.path
 
 
@@ -210,10 +209,8 @@ def is_task(path: str) -> bool:
 def _beside_bare(repository: Repository) -> Location:
     holder = os.path.dirname(repository.common)
     if not os.path.isdir(os.path.join(holder, FOLDER)):
-        raise Invalid(
-            f"{repository.common} is a bare repository and no {FOLDER} lies beside it",
-            next="name the board: --board PATH",
-        )
+        told = f"{repository.common} is a bare repository and no {FOLDER} lies beside it"
+        raise Invalid(told, next="name the board: --board PATH")
     return _location(holder, "beside the bare repository", repository.top, _copies(repository))
 
 
@@ -240,9 +237,8 @@ def make_board(location: Location) -> bool:
             raise Invalid(f"{location.path} is not a folder", next="name another board: --board PATH") from None
         return False
     except OSError as error:
-        raise Unwritable(
-            f"{location.path} cannot be made: {error.strerror}", next="name another: --board PATH"
-        ) from None
+        told = f"{location.path} cannot be made: {error.strerror}"
+        raise Unwritable(told, next="name another: --board PATH") from None
     return True
 
 
@@ -340,10 +336,9 @@ def _store(location: Location, *, make: bool = False) -> Store:
         if os.path.lexists(location.path) and not os.path.isdir(location.path):
             raise Invalid(f"{location.path} is not a folder", next="name another board: --board PATH")
         if not make and not os.path.isdir(location.path):
-            raise Invalid(
-                f"there is no board: {location.path} does not exist ({location.why})",
-                next="make one with `taskwall init`, or by adding a task (create_task), or name one: --board PATH",
-            )
+            told = f"there is no board: {location.path} does not exist ({location.why})"
+            way = "make one with `taskwall init`, or by adding a task (create_task), or name one: --board PATH"
+            raise Invalid(told, next=way)
         make_board(location)
     settings = read_settings(location.path)
     store = FileStore(location.path, settings)

@@ -236,9 +236,8 @@ def bind(verb: Verb, arguments: Any) -> dict[str, Any]:
         name = _meant(given, params)
         if name is None:
             taken = ", ".join(param.public for param in verb.params) or "no arguments"
-            hint = (
-                "; claim_task, complete_task and release_task change a status" if given in ("status", "state") else ""
-            )
+            is_status = given in ("status", "state")
+            hint = "; claim_task, complete_task and release_task change a status" if is_status else ""
             raise Invalid(f"{verb.name} does not take {given!r}", next=f"it takes {taken}{hint}")
         if value is not None and (value != "" or params[name].required):
             where = f"{verb.name}: {params[name].public}"
@@ -294,9 +293,8 @@ def _coerced(kind: str, value: Any, where: str) -> Any:
     try:
         return _COERCE[kind](value)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        wanted = {"Ids": "a list of ids", "list[str]": "a list of strings", "list[Draft]": "a list of tasks"}.get(
-            kind, f"a {KINDS[kind]}"
-        )
+        lists = {"Ids": "a list of ids", "list[str]": "a list of strings", "list[Draft]": "a list of tasks"}
+        wanted = lists.get(kind, f"a {KINDS[kind]}")
         raise Invalid(f"{where} is {str(value)[:80]!r}, must be {wanted}", next="send it again") from None
 
 
@@ -361,9 +359,8 @@ def draft(item: Any) -> Draft:
     found: dict[str, Any] = {}
     for given, value in item.items():
         if (name := _meant(given, kinds)) is None:
-            raise Invalid(
-                f"a task of a plan does not take {given!r}", next=f"it takes {', '.join(map(public_name, kinds))}"
-            )
+            way = f"it takes {', '.join(map(public_name, kinds))}"
+            raise Invalid(f"a task of a plan does not take {given!r}", next=way)
         if value is not None and value != "":
             where = f"task {item.get('ref', '')}: {public_name(name)}"
             _add(found, name, _coerced(kinds[name], value, where), where)

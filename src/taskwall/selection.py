@@ -24,10 +24,8 @@ def require_states(states: Sequence[str]) -> None:
     """Raise Invalid when one of these is no state."""
     unknown = [name for name in states if name not in (*STATES, PENDING, ARCHIVED)]
     if unknown:
-        raise Invalid(
-            f"no state {unknown[0]!r}",
-            next=f"states are: {', '.join(STATES)}; pending is what nobody has begun, archived what is put away",
-        )
+        way = f"states are: {', '.join(STATES)}; pending is what nobody has begun, archived what is put away"
+        raise Invalid(f"no state {unknown[0]!r}", next=way)
 
 
 def chosen(view: View, owner: str, label: str, glob: str, text: str, states: Sequence[str]) -> Iterator[Task]:

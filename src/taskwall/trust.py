@@ -79,9 +79,8 @@ class Trust:
             return {}
         except (OSError, NotPlain, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             pass
-        raise Invalid(
-            f"{self.path} cannot be read, so nothing is trusted", next="look at it, move it away, and trust anew"
-        )
+        told = f"{self.path} cannot be read, so nothing is trusted"
+        raise Invalid(told, next="look at it, move it away, and trust anew")
 
     def _of(self, boards: dict[str, Any]) -> dict[str, str]:
         entry = boards.get(self._board, {})

@@ -178,9 +178,8 @@ def release_task(board: Board, task_id: str = "", reason: str = "", failed: bool
     session: instead of one task, all that this session holds
     """
     if bool(task_id) == bool(session):
-        raise Invalid(
-            "a task or a session is needed, one of them", next="`taskwall release ID` (task_id), or --session NAME"
-        )
+        way = "`taskwall release ID` (task_id), or --session NAME"
+        raise Invalid("a task or a session is needed, one of them", next=way)
     if session:
         return board.release_session(session, reason=reason, failed=failed)
     return board.release(task_id, reason=reason, failed=failed)
@@ -236,10 +235,8 @@ def update_task(
         remove_blocked_by=tuple(remove_blocked_by or ()),
     )
     if edit == Edit():
-        raise Invalid(
-            "nothing to change was given",
-            next="give a field or a note; `taskwall block` and `unblock` change what it waits for",
-        )
+        way = "give a field or a note; `taskwall block` and `unblock` change what it waits for"
+        raise Invalid("nothing to change was given", next=way)
     return board.update(task_id, edit)
 
 

@@ -29,10 +29,8 @@ class Limits(Record):
 def limits(turns: int, tokens: int | None, seconds: float | None, cost: float | None, prices: str | None) -> Limits:
     """The limits that options name. prices: "IN/OUT". Raises Invalid."""
     if cost is not None and not prices:
-        raise Invalid(
-            "--max-cost needs to know what the model costs",
-            next="add --prices IN/OUT (TASKWALL_PRICES), per million tokens, such as 0.28/0.42",
-        )
+        way = "add --prices IN/OUT (TASKWALL_PRICES), per million tokens, such as 0.28/0.42"
+        raise Invalid("--max-cost needs to know what the model costs", next=way)
     for given in (turns, tokens, seconds, cost):
         if given is not None and not given > 0:
             raise Invalid(f"a budget is {given}, must be more than 0", next="give a larger number")

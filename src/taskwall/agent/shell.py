@@ -33,10 +33,8 @@ class Consent:
         if self.always:
             return
         if self._ask is None:
-            raise Invalid(
-                "bash was refused: there is no terminal at which a person could allow it",
-                next="go on without commands; a person allows them with `taskwall agent --yes`",
-            )
+            way = "go on without commands; a person allows them with `taskwall agent --yes`"
+            raise Invalid("bash was refused: there is no terminal at which a person could allow it", next=way)
         reply = self._ask(f"{command}\nRun this? [y/N, a = always in this run] ")
         self.always = reply in ("a", "always")
         if not self.always and reply not in ("y", "yes"):

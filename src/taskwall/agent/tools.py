@@ -80,10 +80,8 @@ class Toolbox:
         if call.name not in self.tools:
             raise Invalid(f"no tool {call.name!r}", next=render.near(call.name, self.tools))
         if call.flaw:
-            raise Invalid(
-                f"{call.name} was not run: its arguments were cut off or are not JSON: {call.flaw}",
-                next="send them again as one JSON object, shorter if need be",
-            )
+            told = f"{call.name} was not run: its arguments were cut off or are not JSON: {call.flaw}"
+            raise Invalid(told, next="send them again as one JSON object, shorter if need be")
         return self.tools[call.name]
 
 

@@ -39,17 +39,9 @@ def import_board(location: Location, actor: Actor, *, path: str, format: str = "
     brought = board.bring_in(batch.items, format=source.form.name, board=where, dry_run=dry_run)
     order = {kind: place for place, kind in enumerate(KINDS)}
     findings = sorted((*batch.findings, *brought.findings), key=lambda finding: order[finding.kind])
-    return Imported(
-        source.form.name,
-        source.path,
-        dry_run,
-        batch.records,
-        brought.created,
-        brought.updated,
-        brought.unchanged,
-        tuple(findings),
-        tuple(board.store.notices),
-    )
+    done = (brought.created, brought.updated, brought.unchanged)
+    told = (tuple(findings), tuple(board.store.notices))
+    return Imported(source.form.name, source.path, dry_run, batch.records, *done, *told)
 
 
 def _read_only(batch: Batch) -> Batch:

@@ -38,9 +38,8 @@ def _from_json(text: str) -> list[Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise Invalid(
-            f"the plan is not JSON: {error}", next="mend it, or write lines `ref: subject <- ref, id`"
-        ) from None
+        way = "mend it, or write lines `ref: subject <- ref, id`"
+        raise Invalid(f"the plan is not JSON: {error}", next=way) from None
     except RecursionError:
         raise Invalid("the plan is nested too deeply", next='give a list, or {"tasks": […]}') from None
     tasks = found.get("tasks") if isinstance(found, dict) else found
@@ -56,16 +55,13 @@ def _from_lines(text: str) -> list[dict[str, Any]]:
             continue
         if line[0].isspace():
             if not items:
-                raise Invalid(
-                    f"line {number} is indented, but no task stands above it", next="begin with a task's line"
-                )
+                told = f"line {number} is indented, but no task stands above it"
+                raise Invalid(told, next="begin with a task's line")
             items[-1]["description"] = "\n".join(filter(None, [items[-1].get("description"), line.strip()]))
             continue
         if _BULLET.match(line):
-            raise Invalid(
-                f"line {number} is of a Markdown list: {line!r}",
-                next="`taskwall import FILE` reads checklists; in a plan a line is `ref: subject <- ref, id`",
-            )
+            way = "`taskwall import FILE` reads checklists; in a plan a line is `ref: subject <- ref, id`"
+            raise Invalid(f"line {number} is of a Markdown list: {line!r}", next=way)
         match = _LINE.match(line.rstrip())
         if not match or not match["subject"]:
             raise Invalid(f"line {number} of the plan names no task: {line!r}", next="write `ref: subject <- ref, id`")

@@ -50,11 +50,9 @@ def trust(
         return new
     _require_shown(new.commands)
     if not (yes or (ask and ask(new))):
-        raise Untrusted(
-            "nothing was trusted; this would be:",
-            lines=[f"- {command}" for command in new.commands],
-            next="a person who has read these commands says --yes, or answers y at a terminal",
-        )
+        lines = [f"- {command}" for command in new.commands]
+        way = "a person who has read these commands says --yes, or answers y at a terminal"
+        raise Untrusted("nothing was trusted; this would be:", lines=lines, next=way)
     with board.store.write():
         pass  # makes .local
     known.grant(new.commands)
@@ -73,18 +71,13 @@ def _require_person(board: Board) -> None:
     names = (board.actor.name, os.environ.get("TASKWALL_ACTOR", ""))
     agents = [name for name in names if name and not board.store.settings.is_person(name)]
     if agent := agent_around(os.environ) or (agents and agents[0]):
-        raise Reserved(
-            f"only a person trusts commands, and this is {agent}",
-            by=("user",),
-            next="ask a person to read the checks and to run this command in a terminal of their own",
-        )
+        way = "ask a person to read the checks and to run this command in a terminal of their own"
+        raise Reserved(f"only a person trusts commands, and this is {agent}", by=("user",), next=way)
 
 
 def _require_shown(commands: Sequence[str]) -> None:
     # What is approved must be what runs: nothing that hides, turns or erases a part of what is shown.
     if hidden := [command for command in commands if not command.isprintable()]:
-        raise Invalid(
-            "these checks hold characters that do not show, so nobody can approve them",
-            lines=[f"- {command!a}" for command in hidden],
-            next="write them anew: `taskwall edit ID --check COMMAND`",
-        )
+        told = "these checks hold characters that do not show, so nobody can approve them"
+        lines = [f"- {command!a}" for command in hidden]
+        raise Invalid(told, lines=lines, next="write them anew: `taskwall edit ID --check COMMAND`")

@@ -27,10 +27,7 @@ def run(location: Location, actor: str | None) -> int:
 
     open_board = partial(config.open_board, location, config.find_actor(actor, os.environ))
     open_board()  # a board that is not there is refused before the screen is taken
-    wall = Wall(
-        open_board,
-        os.path.basename(location.root) if not location.url else location.path.rpartition("=")[2],
-        language_of(os.environ),
-    )
+    name = location.path.rpartition("=")[2] if location.url else os.path.basename(location.root)
+    wall = Wall(open_board, name, language_of(os.environ))
     wall.run()
     return wall.return_code or 0

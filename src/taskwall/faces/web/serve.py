@@ -97,10 +97,8 @@ def _given_token() -> str:
     """The token that the environment sets, for whoever cannot learn a new one at each start. Raises Invalid."""
     given = os.environ.pop(TOKEN, "")  # nothing that is run from here on needs it
     if given and not re.fullmatch(rf"[A-Za-z0-9_-]{{{SHORTEST},}}", given):
-        raise Invalid(
-            f"${TOKEN} must be at least {SHORTEST} letters, digits, `-` and `_`",
-            next="make one: `openssl rand -hex 24`",
-        )
+        told = f"${TOKEN} must be at least {SHORTEST} letters, digits, `-` and `_`"
+        raise Invalid(told, next="make one: `openssl rand -hex 24`")
     return given
 
 

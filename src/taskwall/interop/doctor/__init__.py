@@ -41,10 +41,8 @@ def doctor(
     """
     require_files(location)
     if not location.exists:
-        raise Invalid(
-            f"there is no board: {location.path} does not exist ({location.why})",
-            next="`taskwall init` makes one; `taskwall where` tells where it was looked for",
-        )
+        way = "`taskwall init` makes one; `taskwall where` tells where it was looked for"
+        raise Invalid(f"there is no board: {location.path} does not exist ({location.why})", next=way)
     first = examine(location, now())
     plan = [each.repair for each in first if each.repair] if fix else []
     told = [repair.words for repair in plan]

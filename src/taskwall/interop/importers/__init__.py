@@ -153,14 +153,12 @@ def _recognised(path: str) -> Format:
     try:
         require_whole(text)
     except Unparsed as flaw:
-        raise Invalid(
-            f"{path}:{flaw.line}: {flaw}; nothing was imported", next="mend the file with its program"
-        ) from None
+        told = f"{path}:{flaw.line}: {flaw}; nothing was imported"
+        raise Invalid(told, next="mend the file with its program") from None
     if form := _format_of(os.path.basename(path), text):
         return form
-    raise Invalid(
-        f"{path} is in no format that is known here", next=f"name the format if it is one of {', '.join(FORMATS)}"
-    )
+    way = f"name the format if it is one of {', '.join(FORMATS)}"
+    raise Invalid(f"{path} is in no format that is known here", next=way)
 
 
 def _format_of(name: str, text: str) -> Format | None:
