@@ -17,7 +17,7 @@ from ..outcomes import SetUp
 from . import blocks
 from .blocks import Torn
 from .git import Git
-from .setup import Plan, carry_out, plan
+from .setup import Plan, carry_out, consented, plan
 from .tree import Foreign, Tree
 
 TYPE_CHECKING = False
@@ -144,13 +144,10 @@ def uninstall(board: str, env: Mapping[str, str], cwd: str, *, yes: bool = False
         "\n".join(each.diff for each in answers if each.diff),
         tuple(note for each in answers for note in each.notes),
     )
-    if not answer.files or not (yes or ask):
+    if not answer.files:
         return answer
-    if not yes and ask:
-        agreed, answer = ask(answer), answer.replace(diff="", notes=())
-        if not agreed:
-            return answer
-    for made in plans:
+    agreed, answer = consented(answer, yes=yes, ask=ask)
+    for made in plans if agreed else ():
         with _config_lock(made):
             made.write()
-    return answer.replace(done=True)
+    return answer.replace(done=agreed)

@@ -71,14 +71,19 @@ def carry_out(made: Plan, *, check: bool, yes: bool, ask: Ask | None) -> SetUp:
     ask: shows the plan to a person and returns whether they agree; without it only `yes` writes.
     """
     answer = made.answer(check=check)
-    if check or not (made.changes or made.leftovers) or not (yes or ask):
+    if check or not (made.changes or made.leftovers):
         return answer
-    if not yes and ask:
-        agreed, answer = ask(answer), answer.replace(diff="", notes=())  # they have been shown
-        if not agreed:
-            return answer
-    made.write()
-    return answer.replace(done=True)
+    agreed, answer = consented(answer, yes=yes, ask=ask)
+    if agreed:
+        made.write()
+    return answer.replace(done=agreed)
+
+
+def consented(answer: SetUp, *, yes: bool, ask: Ask | None) -> tuple[bool, SetUp]:
+    """Whether it may be written, and what is left to tell: not again what a person was shown."""
+    if yes or not ask:
+        return yes, answer
+    return ask(answer), answer.replace(diff="", notes=())
 
 
 def plan(
