@@ -7,9 +7,11 @@ import os
 import re
 import signal
 import subprocess
+from collections import Counter
 
 import pytest
 
+from taskwall.agent.scripted import ScriptedModel, fail
 from worker_process import DONE, runs, site, until  # noqa: F401 - a fixture
 
 HANG = 'echo $$ > "pid-$TASKWALL_TASK"\nexec sleep 600\n'
@@ -56,8 +58,10 @@ def test_an_agent_that_ends_without_completing_has_failed_an_attempt(site, lie):
     assert (task["status"], task["attempts"], task["owner"]) == ("pending", 1, None)
     status = {"exit 3": 3, "kill -9 $$": 137}.get(lie, 0)
     told, _, log = task["notes"][0]["text"].partition("; log: ")
-    assert told == f"released: its agent ended with exit status {status} without completing it, after 0 s"
+    ended = f"its agent ended with exit status {status} without completing it"
+    assert told == f"released: {ended}, after 0 s; its last words: trying"
     assert "trying" in (site.folder / log).read_text()
+    assert f"{ended}; its last words: trying" in said
     assert "held until a person resumes it: a" in said
 
 
@@ -95,8 +99,20 @@ def test_what_an_agent_gives_back_or_asks_is_no_failure(site):
     assert re.search(r"a released after 0:\d\d; .*red or blue\?", said) and "waiting on user" in said
     site.run("answer", site.task("a")["blockedBy"][0], "red")
     once = f'[ -e once ] && exec {DONE}touch once\ntaskwall release "$TASKWALL_TASK" --reason later\n'
-    assert "1 completed, 0 failed, 1 released" in site.work(agent=once)
+    said = site.work(agent=once)
+    assert "1 completed, 0 failed, 1 released" in said and re.search("a released after 0:.*released: later", said)
     assert "attempts" not in site.task("a")
+
+
+@pytest.mark.slow
+def test_tasks_that_are_given_back_again_and_again_keep_no_other_waiting(site):
+    for name in "abcdef":
+        site.add(name)
+    back = f'case $TASKWALL_TASK in a|b|c) exec taskwall release "$TASKWALL_TASK" --reason later ;; esac\n{DONE}'
+    worker = site.start("--agents", 1, agent=back)
+    until(lambda: all(site.task(name)["status"] == "completed" for name in "def"), of=worker)
+    worker.send_signal(signal.SIGTERM)
+    assert Counter(event["task"] for event in site.events("claim")).most_common(1)[0][1] <= 4
 
 
 @pytest.mark.slow
@@ -405,6 +421,18 @@ def test_without_a_model_for_our_own_agent_nothing_begins(site):
     said = worker.communicate(timeout=20)[0]
     assert "no model is configured" in said and "taskwall work -- claude -p {prompt}" in said and worker.returncode == 2
     assert site.task("a")["status"] == "pending"
+
+
+@pytest.mark.slow
+def test_a_model_that_does_not_answer_is_no_fault_of_the_task(site):
+    site.add("a")
+    with ScriptedModel([fail(401, "wrong key")] * 9) as model:
+        keys = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "k", "TASKWALL_MODEL": "m"}
+        worker = site.start(agent=[], env=keys)
+        assert "wrong key" in site.hear(worker, "no model answered")
+        worker.send_signal(signal.SIGTERM)
+        worker.communicate(timeout=20)
+    assert "attempts" not in site.task("a")
 
 
 @pytest.mark.slow

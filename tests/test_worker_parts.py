@@ -80,6 +80,26 @@ def test_a_worker_slows_down_only_when_all_of_its_agents_fail_in_a_row(pace_for,
     assert not pace.pausing()
 
 
+def test_what_an_agent_gives_back_cools_down_and_slows_nobody(pace_for, clock):
+    pace = pace_for(1)
+    for name in "abcdef":
+        pace.given_back(name)
+    assert not pace.pausing() and pace.cooling() == set("abcdef")
+    clock.sleep(seconds=FIRST + 0.01)
+    assert pace.cooling() == set()
+
+
+def test_nothing_cools_while_the_worker_takes_nothing_so_that_others_go_first(pace_for, clock):
+    pace = pace_for(1)
+    for name in "abc":
+        pace.failed(name)
+        while pace.pausing():
+            clock.sleep(seconds=FIRST / 50)
+    assert pace.cooling() == set("abc")
+    clock.sleep(seconds=FIRST + 0.01)
+    assert pace.cooling() == set()
+
+
 # The command
 
 

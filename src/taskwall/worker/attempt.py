@@ -14,6 +14,7 @@ from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS
 from ..core.refusals import Superseded
 from ..core.rules import Edit
 from ..core.state import state
+from ..proof import last_lines
 from .outcome import FAILED, GONE, RELEASED, SUPERSEDED, Outcome
 
 TYPE_CHECKING = False
@@ -29,6 +30,8 @@ HELD = "held"
 LINGER = 60.0
 """Seconds that an agent has for its last words, once it has completed or released its task, and for a task's file to
 come back: git takes it away for a moment when it stashes or checks out."""
+TAIL = 400
+"""How many of the last bytes of a log are looked at for its last lines."""
 MAX_LOG = 256 * 1024 * 1024
 """Bytes of output at which an agent is ended."""
 
@@ -46,9 +49,14 @@ def fate(view: View, task: Task, actor: Actor) -> str:
     return HELD if claim is None or actor.holds(claim) else SUPERSEDED
 
 
-def _told(view: View, task: Task) -> str:
-    """The result of a task that is completed; of any other, what keeps it from being taken again."""
-    return (task.result or "") if task.closed else "; ".join(reason.text for reason in state(view, task).reasons)
+def last_words(path: str, lines: int = 1) -> str:
+    """The last lines of text in a log, as one."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.path.getsize(path) - TAIL))
+            return " / ".join(line.strip() for line in last_lines(file.read(TAIL), lines))
+    except OSError:  # somebody has tidied up
+        return ""
 
 
 def _size(path: str) -> int:
@@ -137,17 +145,27 @@ class Attempt:
         kind, now = fate(view, self.task, self.board.actor), view.get(self.task.id)
         if self._work is None and forest and self.tree:
             self._work = forest.close(self.tree, self.task, completed=kind == COMPLETED)
-        told = _told(view, now) if now and kind in (COMPLETED, RELEASED) else ""
+        told = self._told(view, now) if now and kind in (COMPLETED, RELEASED) else ""
         if kind == HELD:
             kind, told = self._kind, self._why or f"its agent ended with exit status {status} without completing it"
             if self.excused and not self._why:
                 kind, told = RELEASED, f"{told}; {self.excused}"
-            reason = filter(None, [f"{told}, after {self.seconds:.0f} s", f"log: {log}", self._work])
+            said = "" if self._why else last_words(self.log, 3)
+            last = f"its last words: {said}" if said else ""
+            reason = filter(None, [f"{told}, after {self.seconds:.0f} s", last, f"log: {log}", self._work])
             self.board.release(self.task.token, reason="; ".join(reason), failed=kind == FAILED)
+            told = "; ".join(filter(None, [told, last]))
         elif self._work and kind not in (SUPERSEDED, GONE):
             self.board.update(self.task.id, Edit(note=self._work))
         self._give_back(view)
         return kind, told
+
+    def _told(self, view: View, now: Task) -> str:
+        """The result of a task that is completed; of one given back, why, and what keeps it from being taken again."""
+        if now.closed:
+            return now.result or ""
+        noted = [note["text"] for note in now.notes[len(self.task.notes) :]]
+        return "; ".join([*noted, *(reason.text for reason in state(view, now).reasons)])
 
     def _give_back(self, view: View) -> None:
         """Release what the agent claimed besides, itself or by sub-agents."""

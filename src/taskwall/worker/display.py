@@ -6,9 +6,9 @@ import os
 
 from ..core.model import COMPLETED
 from ..lengths import shortened
-from ..proof import last_lines
 from ..render import text
 from ..wording import safe
+from .attempt import last_words
 from .outcome import FAILED, GONE, RELEASED, unread
 
 TYPE_CHECKING = False
@@ -27,8 +27,6 @@ STYLES = {COMPLETED: "green", FAILED: "red", RELEASED: "yellow"}
 WIDEST_ID = 24
 MAX_TOLD = 300
 """How much of a result is repeated."""
-TAIL = 400
-"""How many of the last bytes of a log are looked at for its last line."""
 
 
 class Display:
@@ -90,19 +88,9 @@ def _shown(attempts: Mapping[int, Attempt], counts: str) -> Group:
     table.add_column(no_wrap=True, overflow="ellipsis", ratio=3)
     table.add_column(no_wrap=True, overflow="ellipsis", ratio=2, style="dim")
     for number, attempt in sorted(attempts.items()):
-        told = (str(number), attempt.task.id, lasted(attempt.seconds), attempt.task.subject, last_line(attempt.log))
+        told = (str(number), attempt.task.id, lasted(attempt.seconds), attempt.task.subject, last_words(attempt.log))
         table.add_row(*(Text(safe(word)) for word in told))
     return Group(table, Text(counts, style="dim"))
-
-
-def last_line(path: str) -> str:
-    """The last line of text in a log."""
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.path.getsize(path) - TAIL))
-            return "".join(last_lines(file.read(TAIL), 1)).strip()
-    except OSError:  # somebody has tidied up
-        return ""
 
 
 def lasted(seconds: float) -> str:

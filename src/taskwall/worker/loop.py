@@ -6,6 +6,7 @@ import os
 import time
 
 from .. import config
+from ..agent.ending import NO_MODEL
 from ..agent.runs import fresh_run_id
 from ..board import Board
 from ..core.errors import Invalid, ReadOnly, Refused, Unreadable
@@ -139,19 +140,23 @@ class Worker:
             status = attempt.tend(self.view)
             if status is None:
                 continue
+            if status == NO_MODEL and self.orders.command == OURS:
+                attempt.excused = "no model answered"
             try:
                 outcome = attempt.close(status, self.forest, final=self.bell.asked > 0)
             except Refused as error:
                 self._complain(error)
                 continue
             del self.attempts[number]
-            self._settle(number, outcome)
+            self._settle(number, attempt, outcome)
 
-    def _settle(self, number: int, outcome: Outcome) -> None:
+    def _settle(self, number: int, attempt: Attempt, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
         self.display.ended(number, outcome)
         if outcome.kind == COMPLETED:
             self.pace.succeeded()
+        elif outcome.kind == RELEASED and not attempt.excused:
+            self.pace.given_back(outcome.task)
         elif outcome.kind in (FAILED, RELEASED):
             self.pace.failed(outcome.task)
 

@@ -20,7 +20,8 @@ def wait_after(failures: int) -> float:
 class Pace:
     """A task that came to nothing cools down; a worker all of whose agents fail, one after the other, slows down.
 
-    So a task that cannot be done costs less and less, and an endpoint that is down is asked ever more seldom.
+    So a task that cannot be done costs less and less, and an endpoint that is down is asked ever more seldom. While the
+    worker takes nothing, nothing cools: others go first then, too.
     """
 
     def __init__(self, agents: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -32,17 +33,27 @@ class Pace:
 
     def failed(self, task_id: str) -> None:
         """An attempt at this task came to nothing."""
-        now = self._clock()
-        self._failures[task_id] = self._failures.get(task_id, 0) + 1
-        self._until[task_id] = now + wait_after(self._failures[task_id])
         self.stumbled()
+        self._cool(task_id)
+
+    def given_back(self, task_id: str) -> None:
+        """An agent gave this task back: agents do work here."""
+        self.succeeded()
+        self._cool(task_id)
+
+    def _cool(self, task_id: str) -> None:
+        self._failures[task_id] = self._failures.get(task_id, 0) + 1
+        self._until[task_id] = max(self._clock(), self._pause) + wait_after(self._failures[task_id])
 
     def stumbled(self) -> None:
         """Something went wrong, and not with a task."""
         self._row += 1
         # As many failures as there are agents say nothing yet: other tasks may go well.
         if rounds := (self._row - 1) // self._agents:
-            self._pause = self._clock() + wait_after(rounds)
+            now = self._clock()
+            longer = now + wait_after(rounds) - max(now, self._pause)
+            self._pause = now + wait_after(rounds)
+            self._until = {task_id: until + longer for task_id, until in self._until.items() if until > now}
 
     def succeeded(self) -> None:
         """A task was completed: agents do work here."""
