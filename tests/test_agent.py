@@ -690,6 +690,8 @@ def test_without_a_model_the_refusal_says_what_to_set(tmp_path):
     with pytest.raises(Invalid, match="no model is configured") as refused:
         run(place(tmp_path), goal="go")
     assert "DEEPSEEK_API_KEY" in refused.value.next and "--base-url" in refused.value.next
+    with pytest.raises(Invalid, match="no address of a model"):
+        choose("m", "127.0.0.1:11434/v1", {})
     with pytest.raises(Invalid, match="not for which model"):
         choose(None, "http://127.0.0.1:11434/v1", {})
     assert list(tmp_path.iterdir()) == []

@@ -84,6 +84,30 @@ def draft(folder, **fields):
     return board_of(folder).create([Draft(subject=fields.pop("subject", "paint"), **fields)]).rows[0].task.id
 
 
+# The whole board
+
+
+def test_a_run_without_a_goal_is_not_finished_while_there_is_work_for_it(tmp_path, capsys):
+    draft(tmp_path, id="paint")
+    draft(tmp_path, id="dry", subject="dry", blocked_by=("paint",))
+    draft(tmp_path, id="colour", subject="red?", owner="user")
+    status, requests = play(tmp_path, say("all finished"), say("really"), goal=None)
+    assert status == 1 and "The board is not worked off: paint may" in told(requests[1])[-1]
+    assert "before its work was done" in capsys.readouterr().err
+    claim = calls(("claim_task", {}))
+    status, requests = play(tmp_path, claim, say("claimed"), done(), claim, done("dry"), say("colour waits"), goal=None)
+    assert status == 0 and "not worked off: paint may" in told(requests[2])[-1]
+    assert play(tmp_path, say("nothing to do"), goal=None)[0] == 0, "what waits for a person is none of its work"
+
+
+def test_how_to_go_on_names_what_was_given(tmp_path, capsys):
+    model = Endpoint([refuse(401, "bad key")])
+    with model:
+        assert run(place(tmp_path), goal="go", base_url=model.url, model="a model", yes=True) == 9
+    said = capsys.readouterr().err
+    assert re.search(rf"Go on with: taskwall agent --resume=\S+ '--model=a model' --base-url={model.url} --yes\n", said)
+
+
 # One task
 
 WORKER = {"TASKWALL_ACTOR": "night", "TASKWALL_SESSION": "night-7"}

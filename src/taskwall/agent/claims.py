@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from ..core.errors import Refused
+from ..core.state import actionable
+from ..wording import MAX_ITEMS
 from .ending import SUPERSEDED, Ended
-from .prompts import STILL_YOURS, memory
+from .prompts import STILL_OPEN, STILL_YOURS, memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +35,16 @@ class Claims:
     def memory(self) -> str:
         """The board now, for a model that forgot."""
         return memory(self.board, self._path)
+
+
+class WorkingOff(Claims):
+    """Those of a run that is to work the board off."""
+
+    def unfinished(self) -> str:
+        """While it holds a task or may start one, a run that says that it is finished is not."""
+        view, actor = self.board.store.read(), self.board.actor
+        left = [*view.held_by(actor), *islice(actionable(view, actor), MAX_ITEMS)]
+        return STILL_OPEN.format(tasks=", ".join(task.id for task in left[:MAX_ITEMS])) if left else ""
 
 
 class OneTask(Claims):

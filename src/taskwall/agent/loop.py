@@ -139,7 +139,7 @@ class Agent:
                 return Ended(FAILED, f"the model's answer was cut off {self.continued} times in a row")
             return Aside(user_message(CUT_OFF))
         if left := self.claims.unfinished():
-            return self.once(left, "the model stopped without ending its task")
+            return self.once(left, "the model stopped before its work was done")
         return Ended(FINISHED, "finished")
 
     def once(self, nudge: str, otherwise: str) -> Exception:

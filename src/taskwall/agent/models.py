@@ -58,6 +58,8 @@ def choose(model: str | None, base_url: str | None, env: Mapping[str, str]) -> E
     model = model or env.get("TASKWALL_MODEL") or ""
     url = base_url or env.get("OPENAI_BASE_URL") or ""
     if url:
+        if not url.startswith(("http://", "https://")):
+            raise Invalid(f"{url} is no address of a model", next="begin it with http:// or https://")
         provider = next((p for p in PROVIDERS if _host(p.url) == _host(url)), None)
     else:
         provider = _provider(model, env)

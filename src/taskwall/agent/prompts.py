@@ -45,6 +45,10 @@ STILL_YOURS = (
     "You still hold {task}. Complete it if it is done; else release it with the reason, or ask_person. "
     "Or go on working on it."
 )
+STILL_OPEN = (
+    "The board is not worked off: {tasks} may be done by you now. "
+    "Go on; what you cannot do, give back or put to a person with ask_person."
+)
 HELP = (
     "You help {name} with one piece of work; do that and nothing else, then answer in words: a report of at most ten "
     "lines with what {name} needs to know, which is all that {name} will see. You have no helpers."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 
 from .. import config, signals
@@ -13,7 +14,7 @@ from ..core.record import Record
 from ..heartbeat import Heartbeat
 from ..onlooker import timestamp, utc_now
 from .budget import MAX_TURNS, Budget, limits
-from .claims import Claims, OneTask, give_back
+from .claims import Claims, OneTask, WorkingOff, give_back
 from .ending import FAILED, INTERRUPTED, Ended
 from .files import Workspace
 from .helpers import Helpers
@@ -43,13 +44,17 @@ NOT_FOR_ONE_TASK = ("claim_task", "next_actionable")
 
 
 class Options(Record):
-    """How a run goes. yes: commands run unasked. outside: files may lie outside the board's worktree."""
+    """How a run goes. yes: commands run unasked. outside: files may lie outside the board's worktree.
+
+    given: the flags that a run which goes on with this one needs as well; no log is asked where to send a key.
+    """
 
     limits: Limits
     goal: str | None = None
     task: str | None = None
     yes: bool = False
     outside: bool = False
+    given: tuple[str, ...] = ()
 
 
 def run(
@@ -84,7 +89,9 @@ def run(
     resumed = RunLog.resume(runs, resume) if resume is not None else None
     earlier = resumed.header if resumed else {}
     run_id = resumed.id if resumed else fresh_run_id()
-    options = Options(most, goal or earlier.get("goal"), task or earlier.get("task"), yes, outside)
+    flags = {"--model": model, "--base-url": base_url, "--fallback": fallback}
+    given = [f"{flag}={value}" for flag, value in flags.items() if value] + ["--yes"] * yes + ["--outside"] * outside
+    options = Options(most, goal or earlier.get("goal"), task or earlier.get("task"), yes, outside, tuple(given))
     who = _actor(actor, earlier, run_id)
     board = config.open_board(location, who, make=not options.task, beats=True)
     with board.store.write():
@@ -144,7 +151,8 @@ class Run:
         for line in released:
             screen.say(line)
         if ended.exit:
-            screen.complain(f"Stopped: {ended.why}\nGo on with: taskwall agent --resume={log.id}")
+            again = shlex.join(["taskwall", "agent", f"--resume={log.id}", *self.options.given])
+            screen.complain(f"Stopped: {ended.why}\nGo on with: {again}")
         screen.note(self.budget.told())
         return ended.exit
 
@@ -168,7 +176,8 @@ class Run:
     def claims(self, heartbeat: Heartbeat) -> Claims:
         """What the run looks after; the one task that it works on is claimed now, unless that was done for it."""
         if not self.options.task:
-            return Claims(self.board, heartbeat.take_lost, self.log.path)
+            kind = Claims if self.options.goal else WorkingOff
+            return kind(self.board, heartbeat.take_lost, self.log.path)
         task = self.board.get(self.options.task).row.task
         if task.token not in self.held():
             task = self.board.claim(task.id).row.task
