@@ -136,6 +136,7 @@ def test_next_says_who_must_act_and_exits_so(tw):
     tw("done", "build", "--as", "other")
     assert tw("next").status == 0
     assert tw("next").out == "Everything is finished (2 tasks).\n"
+    assert "nothing of ours is there" in tw("uninstall", "--yes").out
     assert tw("claim").status == 6
     (tw.tasks / "bad.json").write_text('{"id": "bad"')
     tw("add", "after bad", "--id", "late")

@@ -243,7 +243,8 @@ def _trusted(answer: Trusted) -> list[str]:
 def _set_up(answer: SetUp) -> list[str]:
     names, files = ", ".join(answer.clients), ", ".join(map(safe, answer.files))
     if not files:
-        said = f"Nothing to change for {names}: {'see above' if answer.notes else 'all is as it should be'}."
+        fine = "nothing of ours is there" if answer.action == "remove" else "all is as it should be"
+        said = f"Nothing to change for {names}: {'see above' if answer.notes else fine}."
     elif answer.done:
         said = f"{'Removed' if answer.action == 'remove' else 'Set up'} for {names}: {files} changed"
     else:

@@ -170,7 +170,7 @@ def _offer(answer: Offer) -> list[str]:
     if not answer.total:
         return ["No tasks. Use create_task (taskwall add) to add some."]
     if not answer.open:
-        return [f"Everything is finished ({answer.total} tasks)."]
+        return [f"Everything is finished ({answer.total} task{'s' * (answer.total > 1)})."]
     return ["Nothing is actionable.", *map(safe, answer.waiting.lines())]
 
 

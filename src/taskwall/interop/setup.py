@@ -155,7 +155,7 @@ def _chosen(
 ) -> list[Client]:
     wanted = [NAMES.get(name.lower(), name.lower()) for name in names]
     if unknown := [name for name in wanted if name not in known]:
-        raise Invalid(f"no client {unknown[0]!r}", next=f"there are {', '.join(known)}")
+        raise Invalid(f"no client {unknown[0]!r}", next=f"there are {', '.join(known)}; and `taskwall setup git`")
     wanted = wanted or (list(known) if every else in_use(root, env))
     if not wanted:
         raise Invalid("no client of coding agents was found here", next=f"name one: {', '.join(known)}")

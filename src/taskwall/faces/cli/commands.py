@@ -38,7 +38,7 @@ COMMANDS = DAILY | {
         Command(
             "selftest",
             "",
-            doc="Try whether a board is safe on this file system. Takes half a minute, leaves nothing behind.",
+            doc="Try whether a board is safe on this file system. Takes up to half a minute, leaves nothing behind.",
         ),
         Command(
             "trust",
