@@ -24,7 +24,7 @@ from taskwall.faces.tui.dialogs import Form, Menu
 from taskwall.faces.tui.items import Items
 from taskwall.faces.tui.sight import Sight
 from taskwall.faces.tui.task import TaskScreen
-from taskwall.faces.tui.words import LANGUAGES, OWN, language_of, words_of
+from taskwall.faces.words import LANGUAGES, OWN, language_of, words_of
 
 SOURCE = Path(__file__).parent.parent / "src" / "taskwall" / "faces" / "tui"
 SNAPSHOTS = Path(__file__).parent / "snapshots"

@@ -15,6 +15,7 @@ from boardfiles import Files
 from conftest import NOON, Clock, add, open_board
 from taskwall.core.rules import Edit
 from taskwall.faces.watch import events
+from taskwall.faces.words import words_of
 from taskwall.interop.page import html
 
 
@@ -31,12 +32,12 @@ def test_a_page_tells_every_task_with_what_it_waits_for(files):
     board.claim("a")
     board.complete("a", result="三路")
     board.hold("b", "later")
-    page = html(board.store.read(), "site")
+    page = html(board.store.read(), "site", words_of("en"))
     assert page.index("封墙") < page.index("走水电"), "what is open comes first"
     for told in ("三路", "later", "P0", "1 held, 1 completed"):
         assert told in page
     files.board("user").reopen("a")
-    page = html(board.store.read(), "site")
+    page = html(board.store.read(), "site", words_of("en"))
     assert '<a href="#a">' in page and '<a href="#b">' in page
 
 
@@ -46,6 +47,14 @@ def test_an_export_goes_to_standard_output_or_a_file_and_other_formats_are_refus
     assert run(files.folder, "--board", str(files.folder), "export", "docx").returncode == 2
     lost = run(files.folder, "--board", str(files.folder), "export", "html", "-o", "no/such/folder.html")
     assert lost.returncode == 4 and "no/such/folder.html" in lost.stderr
+
+
+def test_a_page_speaks_the_language_of_who_exports_it(files):
+    files.board("ann").claim("a")
+    shown = run(files.folder, "--board", str(files.folder), "export", "html", LC_ALL="zh_CN.UTF-8").stdout
+    assert '<html lang="zh-CN">' in shown and "1 进行中, 1 被阻塞" in shown
+    assert "持有者 <bdi>ann</bdi>" in shown and '<p>等待: <a href="#a">' in shown
+    assert "Waits for: <a" in run(files.folder, "--board", str(files.folder), "export", "html", LC_ALL="C").stdout
 
 
 class Watching:

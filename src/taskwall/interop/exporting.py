@@ -16,16 +16,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..board import Board
     from ..core.view import View
+    from .page import Words
 
 
-def export_board(board: Board, *, format: str = "jsonl", path: str = "-", force: bool = False) -> Exported:
+def export_board(
+    board: Board, *, format: str = "jsonl", path: str = "-", force: bool = False, words: Words = str
+) -> Exported:
     """The whole board; `-` for the text itself, else a file that appears whole. force: it may replace one.
 
-    Raises Invalid, Unwritable.
+    words: what a page for persons says for a key, in their language. Raises Invalid, Unwritable.
     """
 
     def page(view: View) -> str:
-        return html(view, os.path.basename(os.path.abspath(board.root)))
+        return html(view, os.path.basename(os.path.abspath(board.root)), words)
 
     exporters = EXPORTERS | {"html": page}
     exporter = exporters.get(format.lower())

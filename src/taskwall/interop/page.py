@@ -15,9 +15,11 @@ from .exporters import all_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from ..core.view import View
+
+    Words = Callable[[str], str]  # what is said for a key, in the language of the reader
 
 ORDER = (IN_PROGRESS, STALE, READY, WAITING, HELD, BLOCKED, BROKEN)
 """The sections, what moves first; finished work follows, folded."""
@@ -40,28 +42,29 @@ pre{white-space:pre-wrap;font:inherit;margin:.4rem 0 0;padding-left:.7rem;border
 """
 
 
-def html(view: View, name: str) -> str:
+def html(view: View, name: str, t: Words) -> str:
     """A whole board as a page that works without a network, without scripts, and in print. name: its title."""
     by_state: dict[str, list[Row]] = {name: [] for name in STATES}
     for row in rows(view, all_of(view)):
         by_state[row.state].append(row)
-    sections = [_section(view, name, by_state[name]) for name in ORDER if by_state[name]]
-    sections += [_folded(view, name, by_state[name]) for name in STATES if name not in ORDER and by_state[name]]
-    counts = ", ".join(f"{len(found)} {_words(name)}" for name, found in by_state.items() if found)
+    articles = {name: [_article(view, row, t) for row in found] for name, found in by_state.items() if found}
+    sections = [_section(t(f"state.{name}"), articles[name]) for name in ORDER if name in articles]
+    sections += [_folded(t(f"state.{name}"), found) for name, found in articles.items() if name not in ORDER]
+    counts = ", ".join(f"{len(found)} {t(f'state.{name}')}" for name, found in articles.items())
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     title = _escaped(name)
     return f"""<!doctype html>
-<html lang="en">
+<html lang="{t("export.language")}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-{digest}'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}: task board</title>
+<title>{title}: {t("export.title")}</title>
 <style>{STYLE}</style>
 </head>
 <body>
 <h1>{title}</h1>
-<p class="meta">{counts or "no tasks"} · taskwall, {timestamp(utc_now())[:16].replace("T", " ")} UTC</p>
+<p class="meta">{counts or t("board.empty")} · taskwall, {timestamp(utc_now())[:16].replace("T", " ")} UTC</p>
 <main>
 {"".join(sections)}</main>
 </body>
@@ -69,33 +72,27 @@ def html(view: View, name: str) -> str:
 """
 
 
-def _words(state: str) -> str:
-    return state.replace("_", " ")
+def _section(title: str, articles: Sequence[str]) -> str:
+    return f"<h2>{title} <small>{len(articles)}</small></h2>\n{''.join(articles)}"
 
 
-def _section(view: View, name: str, found: Iterable[Row]) -> str:
-    articles = [_article(view, row) for row in found]
-    return f"<h2>{_words(name)} <small>{len(articles)}</small></h2>\n{''.join(articles)}"
+def _folded(title: str, articles: Sequence[str]) -> str:
+    return f"<details>\n<summary>{title} ({len(articles)})</summary>\n{''.join(articles)}</details>\n"
 
 
-def _folded(view: View, name: str, found: Iterable[Row]) -> str:
-    articles = [_article(view, row) for row in found]
-    return f"<details>\n<summary>{_words(name)} ({len(articles)})</summary>\n{''.join(articles)}</details>\n"
-
-
-def _article(view: View, row: Row) -> str:
+def _article(view: View, row: Row, t: Words) -> str:
     task = row.task
     tags = [f"<code>{_text(task.id)}</code>"]
     tags += [f"P{task.priority}"] if task.priority != DEFAULT_PRIORITY else []
-    tags += [f"owner {_text(task.owner)}"] if task.owner else []
+    tags += [f"{t('detail.owner')} {_text(task.owner)}"] if task.owner else []
     tags += [_text(label) for label in task.labels]
     parts = [f"<h3>{_text(task.subject)}</h3>", f'<p class="tags">{" · ".join(tags)}</p>']
-    parts += [f"<p>waits for {_links(view, row.waits)}</p>"] if row.waits else []
-    if behind := [t.id for t in view.behind(task)]:
-        parts.append(f"<p>{_links(view, behind)} wait{'s' * (len(behind) == 1)} for it</p>")
+    linked = {"task.blockers": row.waits, "task.dependents": [each.id for each in view.behind(task)]}
+    parts += [f"<p>{t(key)}: {_links(view, ids)}</p>" for key, ids in linked.items() if ids]
     if row.state in (HELD, BROKEN, STALE):
         parts += [f"<p>{_text(reason.text)}</p>" for reason in row.reasons]
-    told = {"": task.description, "question": task.question, "answer": task.answer, "result": task.result}
+    told = {"": task.description}
+    told |= {t(f"field.{name}"): getattr(task, name) for name in ("question", "answer", "result")}
     told |= {f"{n['at'][:16].replace('T', ' ')} {n['by']}": n["text"] for n in task.notes}
     parts += [_block(name, words) for name, words in told.items() if words]
     return f'<article id="{_escaped(task.id)}">{"".join(parts)}</article>\n'

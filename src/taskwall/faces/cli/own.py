@@ -175,9 +175,10 @@ def _import(command: Command, args: SimpleNamespace) -> int:
 
 def _export(command: Command, args: SimpleNamespace) -> int:
     from ...interop.exporting import export_board
+    from ..words import language_of, words_of
 
     board = config.open_board(located(args), config.find_actor(args.actor, os.environ))
-    answer = export_board(board, **command.values(args))
+    answer = export_board(board, **command.values(args), words=words_of(language_of(os.environ)))
     if answer.path or args.json:
         return print_answer(answer, args)
     sys.stdout.write(answer.text)

@@ -22,8 +22,8 @@ def run(location: Location, actor: str | None) -> int:
         import textual  # noqa: F401 - an extra
     except ModuleNotFoundError:
         raise Invalid("`taskwall tui` needs the package textual", next="pip install 'taskwall[tui]'") from None
+    from ..words import language_of
     from .app import Wall
-    from .words import language_of
 
     open_board = partial(config.open_board, location, config.find_actor(actor, os.environ))
     open_board()  # a board that is not there is refused before the screen is taken

@@ -22,6 +22,7 @@ from ...signals import ENDING
 from ...stores.base import Outdated
 from ...wording import safe
 from ..web.lanes import lanes
+from ..words import LANGUAGES, words_of
 from .acts import (
     ACTS,
     CREATE,
@@ -44,7 +45,6 @@ from .sight import Sight
 from .task import TaskScreen, told_of
 from .themes import DARK, THEMES
 from .views import AgentsView, BoardView, GraphView, InboxView
-from .words import LANGUAGES, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

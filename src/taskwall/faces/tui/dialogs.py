@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
     from textual.widget import Widget
 
+    from ..words import Words
     from .acts import Act, Field, Question
-    from .words import Words
 
     Send = Callable[[dict[str, Any]], Awaitable[str]]
     """Does it with what was given; says why it was refused, nothing when it was done."""

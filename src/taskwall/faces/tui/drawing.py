@@ -6,8 +6,8 @@ from rich.cells import cell_len, chop_cells
 
 from ...lengths import cut
 from ...wording import safe
+from ..words import span
 from .sight import CLOSED, seconds
-from .words import span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import Any
 
-    from .words import Words
+    from ..words import Words
 
     Row = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""What the screens say, in the language of the reader: the page's catalogue, and what a terminal alone has to say."""
+"""What persons read, in their language: the page's catalogue, and what a terminal or an export alone has to say."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     Words = Callable[..., str]
 
 LANGUAGES = ("en", "zh")
-PAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "web", "static", "words")
+PAGE = os.path.join(os.path.dirname(__file__), "web", "static", "words")
 
 OWN = {
     "en": {
+        "export.language": "en",
+        "export.title": "task board",
         "help.fold": "graph: unfold, fold, unfold all",
         "help.all": "agents: give all of a session back",
         "help.send": "send a form",
@@ -32,6 +34,8 @@ OWN = {
         "hint.task": ". actions   ↑↓ move   Enter opens a task named here   Esc back   ? keys",
     },
     "zh": {
+        "export.language": "zh-CN",
+        "export.title": "任务看板",
         "help.fold": "依赖图：展开、折叠、全部展开",
         "help.all": "执行者：放回一个会话的全部任务",
         "help.send": "提交表单",
