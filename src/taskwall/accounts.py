@@ -6,9 +6,8 @@ from .core.model import PERSONS, to_the_second
 from .core.state import HELD
 from .outcomes import Changed, Created, Place, Released, SetUp, Trusted
 from .overviews import Graph, History, Why
-from .results import PAGE, Inbox
+from .results import ALL, PAGE, Inbox
 from .wording import (
-    ALL,
     MARKS,
     MAX_ITEMS,
     MAX_REASONS,

@@ -15,7 +15,7 @@ from .core.record import Record
 from .core.state import STATES, WAITING, reservation, state
 from .core.view import age
 from .lengths import columns, cut, filled
-from .results import Report
+from .results import ALL, Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def _session_lines(sessions: tuple[Session, ...]) -> list[str]:
             lines.append(cut(f"  {_name(session)}", WIDTH))
             lines += [_held_line(task, widest) for task in session.tasks]
     more = len(lines) - MAX_LINES
-    return [head, *lines[:MAX_LINES], *([f"… {more} more lines (--json tells all)"] if more > 0 else [])]
+    return [head, *lines[:MAX_LINES], *([f"… {more} more lines ({ALL})"] if more > 0 else [])]
 
 
 MAX_ID, LEASE = 24, len("live, 119 min left")

@@ -6,9 +6,8 @@ Here stand those of the looks that agents take all day; the others are `accounts
 from __future__ import annotations
 
 from .core.model import BY_HAND, IDLE, stored
-from .results import Inbox, Listing, Offer, Report, Shown
+from .results import ALL, Inbox, Listing, Offer, Report, Shown
 from .wording import (
-    ALL,
     MAX_ITEMS,
     after,
     because,

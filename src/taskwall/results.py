@@ -100,6 +100,8 @@ class Shown(Answer):
 
 PAGE = 50
 """How many lines a list has at most."""
+ALL = "--json tells all"
+"""Said where text leaves something out."""
 MOST_COUNTED = 9
 """How many more startable tasks an offer counts: what it costs does not depend on how many there are."""
 

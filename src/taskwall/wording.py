@@ -10,7 +10,7 @@ from itertools import accumulate
 from .core.jsontext import dumps
 from .core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, STATUSES
 from .core.state import BROKEN, HELD, STALE, WAITING
-from .results import MOST_COUNTED, PAGE, Inbox, Listing, Offer
+from .results import ALL, MOST_COUNTED, PAGE, Inbox, Listing, Offer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ MAX_TEXT = 1_500
 MAX_REASONS = 5
 MAX_ITEMS = 20
 """How many tasks one section of an answer names."""
-ALL = "--json tells all"
 LAPSED = "its holder is gone or its lease ran out"
 
 UNSAFE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...core.errors import EXITS
 from ...core.record import Record
-from ...results import Report
+from ...results import ALL, Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Diagnosis(Report):
             told.append(f"{same[0].severity} {code}: {same[0].means}")
             for each in same[:MAX_SHOWN]:
                 told += [f"- {_line(each.found)}", f"  fix: {_line(each.fix)}"]
-            told += [f"… {len(same) - MAX_SHOWN} more; --json tells all"] if len(same) > MAX_SHOWN else []
+            told += [f"… {len(same) - MAX_SHOWN} more; {ALL}"] if len(same) > MAX_SHOWN else []
         return [*told, self._summary(), *(f"- {_line(words)}" for words in self.plan)]
 
     def _summary(self) -> str:
