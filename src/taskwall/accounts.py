@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .core.model import PERSONS, to_the_second
+from .core.model import PERSONS, to_the_minute, to_the_second
 from .core.state import HELD
 from .outcomes import Changed, Created, Place, Released, SetUp, Trusted
 from .overviews import Graph, History, Why
@@ -200,7 +200,8 @@ def _inbox(answer: Inbox) -> list[str]:
 def _to_decide(row: Row, behind: Sequence[str]) -> str:
     task = row.task
     whose = f" --as {safe(row.reserved)}" if row.reserved and row.reserved not in PERSONS else ""
-    made = f"{'asked' if task.question else 'made'} by {safe(task.created_by or '')} at {(task.created_at or '')[:16]}Z"
+    when = to_the_minute(task.created_at or "")
+    made = f"{'asked' if task.question else 'made'} by {safe(task.created_by or '')} at {when}"
     texts = (("question", task.question if task.question != task.subject else ""), ("about it", task.description))
     told = [
         f"taskwall resume {task.id}" if row.state == HELD else f"taskwall answer {task.id} TEXT{whose}",

@@ -5,7 +5,7 @@ Here stand those of the looks that agents take all day; the others are `accounts
 
 from __future__ import annotations
 
-from .core.model import BY_HAND, IDLE, stored
+from .core.model import BY_HAND, IDLE, stored, to_the_minute
 from .results import ALL, Inbox, Listing, Offer, Report, Shown
 from .wording import (
     MAX_ITEMS,
@@ -146,7 +146,7 @@ def _shown(answer: Shown, *, whole: bool = False) -> list[str]:
     notes = task.notes if whole else task.notes[-MAX_ITEMS:]
     earlier, most = len(task.notes) - len(notes), MAX_NOTES // max(1, len(notes))
     texts = (indented(n["text"]) if whole else block(n["text"], most) for n in notes)
-    told = [f"- {safe(n['at'][:16])}Z {safe(n['by'])}: {text}" for n, text in zip(notes, texts, strict=True)]
+    told = [f"- {safe(to_the_minute(n['at']))} {safe(n['by'])}: {text}" for n, text in zip(notes, texts, strict=True)]
     lines += ["Notes:", *([f"… {earlier} earlier ({ALL})"] if earlier > 0 else []), *told] if told else []
     lines += section("Completing it would unblock:", answer.would_unblock)
     return lines + [f"notice: {safe(notice)}" for notice in task.notices]

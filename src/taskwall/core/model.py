@@ -111,6 +111,11 @@ def to_the_second(time: str) -> str:
     return f"{time[:19]}Z" if time[19:20] == "." else time
 
 
+def to_the_minute(time: str) -> str:
+    """The same, where it is one of many."""
+    return f"{time[:16]}Z" if time.endswith("Z") else time
+
+
 class Claim(Record):
     """One task's entry in the claim ledger: its latest claim, still there when that has ended.
 

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 
-from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, stored
+from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, stored, to_the_minute
 from ..core.view import age
 from ..envelope import dumps
 from ..wording import safe
@@ -127,7 +127,7 @@ def _section(task: Task) -> list[str]:
     lines += [f"- {name}: {_inline(value)}" for name, value in facts.items() if value]
     lines += [f"- {_inline(told)}" for told in _told(task)]
     texts = (("", task.description), ("Answer", task.answer), ("Result", task.result))
-    notes = [(f"Note of {note['at'][:16]} by {note['by']}", note["text"]) for note in task.notes]
+    notes = [(f"Note of {to_the_minute(note['at'])} by {note['by']}", note["text"]) for note in task.notes]
     for title, text in (*texts, *notes):
         # Quoted, so that headings and lists of a text stay below its task.
         quoted = [f"> {line}".rstrip() for line in text.split("\n")] if text else []

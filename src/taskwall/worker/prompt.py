@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 
+from ..core.model import to_the_minute
 from ..lengths import shortened
 from ..wording import indented, safe
 
@@ -68,7 +69,10 @@ def _history(task: Task) -> str:
     """What earlier attempts left: how many failed, and the latest notes."""
     lines = [f"ATTEMPTS BEFORE that failed: {task.attempts}"] if task.attempts else []
     if task.notes:
-        notes = [f"- {safe(note['at'][:16])} {safe(note['by'])}: {_block(note['text'])}" for note in task.notes[-8:]]
+        notes = [
+            f"- {safe(to_the_minute(note['at']))} {safe(note['by'])}: {_block(note['text'])}"
+            for note in task.notes[-8:]
+        ]
         lines += ["NOTES", shortened("\n".join(notes), MAX_NOTES)]
     return "\n".join(lines)
 
