@@ -154,6 +154,7 @@ def test_a_bare_repository_needs_a_board_beside_it(tmp_path, name):
         assert found(cwd).path == str(tmp_path / "hub" / ".tasks")
         assert found(cwd).why == "beside the bare repository"
     assert found(tmp_path / "hub" / "main").root == str(tmp_path / "hub" / "main")
+    assert found(tmp_path / "hub" / "main", str(tmp_path / "hub")).root == str(tmp_path / "hub" / "main")
 
 
 def test_a_folder_whose_git_file_points_to_a_bare_repository_holds_its_board(tmp_path):
@@ -254,6 +255,17 @@ def test_products_of_the_own_repository_are_looked_for_in_the_worktree_one_works
     repo = repository(tmp_path / "repo", ".tasks/x")
     git("worktree", "add", tmp_path / "linked", cwd=repo)
     assert found(tmp_path / "linked", str(repo)).root == str(tmp_path / "linked")
+
+
+def test_so_are_those_of_a_board_in_a_folder_of_it_in_the_same_folder(tmp_path):
+    repo = repository(tmp_path / "repo", "pkg/.tasks/x")
+    (repo / "new" / ".tasks").mkdir(parents=True)
+    git("worktree", "add", tmp_path / "linked", cwd=repo)
+    linked = tmp_path / "linked"
+    assert found(linked, str(repo / "pkg")).root == str(linked / "pkg")
+    assert found(linked, str(repo / "new")).root == str(linked), "nobody has committed it"
+    assert found(repo, str(repo / "pkg")).root == str(repo / "pkg")
+    assert found(repo, str(linked / "pkg")).root == str(linked / "pkg"), "it lies in that worktree"
 
 
 def test_a_folder_of_task_files_of_another_name_is_a_board_but_any_json_makes_none(tmp_path):

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from taskwall.worker.worktree import branch_stem
-from worker_process import DONE, site, until  # noqa: F401 - a fixture
+from worker_process import DONE, Site, site, until  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +63,7 @@ def test_the_prompt_says_where_the_agent_is_and_names_branches_of_earlier_attemp
     repo.work("--worktree", agent=f"cat\n{COMMIT}[ -e {repo.folder}/twice ] && exec {DONE}touch {repo.folder}/twice\n")
     assert "on the branch task/a-e1. Commit your work" in repo.log()
     assert "on the branch task/a-e2. Commit" in repo.log() and "Earlier attempts left work on task/a-e1." in repo.log()
-    assert "without completing it, after 0 s; log: " in repo.task("a")["notes"][0]["text"]
+    assert "without completing it, after 0 s; its last words: " in repo.task("a")["notes"][0]["text"]
     assert "; branch task/a-e1: 1 commit (" in repo.task("a")["notes"][0]["text"]
 
 
@@ -144,6 +144,37 @@ def test_merge_brings_completed_work_into_the_main_worktree_before_dependents_be
         "Merge task/b-e1: task b",
         "Merge task/a-e1: task a",
     ]
+
+
+def test_a_worktree_that_cannot_go_or_is_gone_hides_no_merge(repo, tmp_path):
+    git(repo, "clone", "-q", "--bare", repo.folder, tmp_path / "library")
+    own = ("-c", "protocol.file.allow=always")
+    git(repo, *own, "submodule", "add", "-q", tmp_path / "library", "lib")
+    git(repo, "commit", "-qm", "lib")
+    unfold = "git -c protocol.file.allow=always submodule update -q --init\n"
+    repo.work("--worktree", "--merge", agent=unfold + COMMIT + DONE)
+    told = repo.task("a")["notes"][-1]["text"]
+    assert ", merged into main; submodules in .tasks/.local/worktrees/a-e1" in told and "fatal" not in told
+    repo.add("b")
+    repo.work("--worktree", "--merge", agent=f'{COMMIT}{DONE}cd /\nrm -rf "$OLDPWD"\n')
+    assert repo.task("b")["notes"][-1]["text"].endswith(", merged into main")
+
+
+def test_a_board_in_a_folder_of_the_repository_has_its_work_looked_for_in_that_folder_of_the_worktree(repo, tmp_path):
+    inner = Site(repo.folder / "pkg")
+    inner.env = repo.env | {"XDG_STATE_HOME": str(tmp_path / "state"), "TASKWALL_BOARD": str(inner.board_path)}
+    (inner.folder / "t.txt").write_text("OK\n")
+    inner.add("good", "--product", "good.txt", "--check", "pwd")
+    inner.add("bad", "--check", "grep OK t.txt", "-b", "good")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "pkg")
+    inner.run("trust", "--yes")
+    spoil = f'[ "$TASKWALL_TASK" = bad ] && echo broken > t.txt\n{COMMIT}{DONE}'
+    inner.work("--worktree", "--merge", agent=spoil, status=7)
+    [check] = inner.task("good")["evidence"]["checks"]
+    assert check["output"] == str(inner.board_path / ".local" / "worktrees" / "good-e1" / "pkg")
+    assert "merged into main" in inner.task("good")["notes"][-1]["text"] and (inner.folder / "good.txt").exists()
+    assert inner.task("bad")["status"] == "pending" and (inner.folder / "t.txt").read_text() == "OK\n"
 
 
 def test_what_was_not_completed_is_not_merged(repo):

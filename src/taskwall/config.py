@@ -155,8 +155,19 @@ def _asked(asked: str, why: str, repository: Repository | None, cwd: str) -> Loc
     holder = os.path.realpath(os.path.dirname(board))
     if not os.path.isdir(holder):
         raise Invalid(f"{why}: {holder} is no folder", next="name an existing folder")
-    root = repository.top if repository and repository.main == holder else holder
+    root = _beside(holder, repository) if repository else holder
     return Location(os.path.realpath(board), why, root, os.path.isdir(board))
+
+
+def _beside(holder: str, repository: Repository) -> str:
+    """The folder of a board as the worktree has it in which one is; itself when it lies in no worktree of that."""
+    if holder == (repository.main or os.path.dirname(repository.common)):
+        return repository.top
+    home = find_repository(holder)
+    if home is None or home.common != repository.common or home.top != repository.main:
+        return holder
+    inner = os.path.join(repository.top, os.path.relpath(holder, home.top))
+    return inner if os.path.isdir(inner) else repository.top
 
 
 def _in_database(url: str, why: str, root: str) -> Location:

@@ -239,7 +239,7 @@ class Worker:
         try:
             child = Child(
                 filled(command, prompt, task.id),
-                folder=tree.path if tree else self.location.root,
+                folder=self.forest.folder_in(tree) if tree and self.forest else self.location.root,
                 env=environment(os.environ, self.location.address, actor.name, actor.session, task.id),
                 log=log,
                 said=prompt if reads_prompt(command) else None,

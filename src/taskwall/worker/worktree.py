@@ -66,7 +66,7 @@ def git(folder: str, *words: str) -> str:
         raise GitFailed(f"git {words[0]}: {error}") from None
     if done.returncode:
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")
-        raise GitFailed(f"git {words[0]}: {said[0]}", done.returncode)
+        raise GitFailed(f"git {words[0]}: {said[0].removeprefix('fatal: ')}", done.returncode)
     return done.stdout.decode("utf-8", "surrogateescape").rstrip("\n")
 
 
@@ -85,6 +85,9 @@ class Forest:
         if merge and repository.main is None:
             raise Invalid(f"{repository.common} is bare: nothing to merge into", next="leave out --merge")
         self.main = repository.main or repository.common
+        self._inner = os.path.relpath(location.root, repository.top)
+        board = os.path.relpath(location.folder, self.main)
+        self._board = config.FOLDER if location.url or board.startswith(os.pardir) else board
         self.merge, self._base, self._root = merge, base, location.root
         self._local = location.local
         self.folder = os.path.join(self._local, "worktrees")
@@ -117,16 +120,17 @@ class Forest:
         git(self.main, "worktree", "add", "--quiet", "-b", branch, path, base)
         return Tree(path, branch, base, tuple(earlier))
 
+    def folder_in(self, tree: Tree) -> str:
+        """Where an agent begins: the board's own folder as the worktree has it, for what is promised lies there."""
+        inner = os.path.normpath(os.path.join(tree.path, self._inner))
+        return inner if os.path.isdir(inner) else tree.path
+
     def close(self, tree: Tree, task: Task, *, completed: bool) -> str:
         """Merge what was completed, remove a worktree that holds nothing of its own; in words, what is where."""
         try:
             commits = self._commits(tree)
             merged = self._merged(tree, task) if completed and commits and self.merge else ""
-            kept = self._kept(tree)
-            if not kept:
-                git(self.main, "worktree", "remove", tree.path)
-                if not commits:
-                    git(self.main, "update-ref", "-d", f"refs/heads/{tree.branch}", tree.base)
+            kept = self._left_in(tree, branch=not commits)
         except GitFailed as error:
             return f"branch {tree.branch}, worktree {self._shown(tree)} ({error})"
         if not commits and not kept:
@@ -156,6 +160,20 @@ class Forest:
                 break
         return " and ".join(held)
 
+    def _left_in(self, tree: Tree, *, branch: bool) -> str:
+        """What a worktree holds; one that holds nothing goes, and its branch too when nothing is on that (`branch`)."""
+        if not os.path.isdir(tree.path):  # its agent has tidied up
+            return ""
+        try:
+            if kept := self._kept(tree):
+                return kept
+            git(self.main, "worktree", "remove", tree.path)
+            if branch:
+                git(self.main, "update-ref", "-d", f"refs/heads/{tree.branch}", tree.base)
+        except GitFailed as error:
+            return "submodules" if "submodules" in str(error) else f"a worktree that stays ({error})"
+        return ""
+
     # Merging
 
     def _merged(self, tree: Tree, task: Task) -> str:
@@ -180,14 +198,15 @@ class Forest:
             raise GitFailed("the main worktree is on no branch") from None
         if os.path.exists(git(self.main, "rev-parse", "--path-format=absolute", "--git-path", "MERGE_HEAD")):
             raise GitFailed("somebody merges in the main worktree")  # taking ours back would take theirs back
-        ours = [".", f":(exclude){config.FOLDER}"]
+        ours = [".", f":(exclude,literal){self._board}"]
         if git(self.main, "status", "--porcelain", "--untracked-files=no", "--", *ours):
             raise GitFailed("the main worktree has uncommitted changes")
         return branch
 
     def _try(self, tree: Tree) -> None:
         """Merge in memory alone. Raises GitFailed where there are conflicts, or git is too old to say (before 2.38)."""
-        if git(self.main, "diff", "--name-only", f"{tree.base}...refs/heads/{tree.branch}", "--", config.FOLDER):
+        theirs = f"{tree.base}...refs/heads/{tree.branch}"
+        if git(self.main, "diff", "--name-only", theirs, "--", f":(literal){self._board}"):
             raise GitFailed("it changes files of the board")
         try:
             git(self.main, "merge-tree", "--write-tree", "--name-only", "HEAD", f"refs/heads/{tree.branch}")
