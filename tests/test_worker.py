@@ -93,6 +93,18 @@ def test_no_agent_is_spent_on_a_task_whose_checks_may_not_run_here(site, tmp_pat
 
 
 @pytest.mark.slow
+def test_a_check_ends_with_the_agent_that_waits_for_it(site, tmp_path):
+    site.env["XDG_STATE_HOME"] = str(tmp_path / "state")
+    site.add("a", "--check", f"echo $$ > {site.folder}/pid-a; exec sleep 600")
+    site.run("trust", "--yes")
+    worker = site.start(agent=DONE)
+    pid = hanging(site)
+    worker.send_signal(signal.SIGTERM)
+    worker.communicate(timeout=20)
+    assert not runs(pid) and site.task("a")["status"] == "pending"
+
+
+@pytest.mark.slow
 def test_what_an_agent_gives_back_or_asks_is_no_failure(site):
     site.add("a")
     said = site.work(status=7, agent='taskwall ask "$TASKWALL_TASK" "red or blue?" --option red --option blue\n')

@@ -300,6 +300,22 @@ def test_what_the_command_leaves_running_is_ended_with_it(child, tmp_path):
     until(lambda: not runs(int((tmp_path / "pid").read_text())))
 
 
+@pytest.mark.parametrize("end", ["exec sleep 600", "until [ -e stopped ]; do sleep 0.01; done"])
+def test_what_it_leaves_running_may_tidy_up_first(child, tmp_path, end):
+    tidy = '(trap "sleep 0.3; touch tidied; exit" TERM; touch ready; while :; do sleep 0.01; done) &'
+    asked = child(f"{tidy}\n{end}")
+    until((tmp_path / "ready").exists)
+    (tmp_path / "stopped").touch() if "stopped" in end else asked.stop()
+    until(lambda: asked.exit() is not None)
+    assert (tmp_path / "tidied").exists()
+
+
+def test_what_it_leaves_running_is_not_waited_for_without_end(child, tmp_path):
+    ended = child('(trap "" TERM; echo 1 > ready; exec sleep 600) & echo $! > pid; until [ -e ready ]; do :; done')
+    until(lambda: ended.exit() is not None)
+    until(lambda: not runs(int((tmp_path / "pid").read_text())))
+
+
 def test_the_command_has_a_group_of_its_own_no_terminal_and_ordinary_signals(child, tmp_path):
     ended = child("[ $(cut -d' ' -f5 /proc/$$/stat) = $$ ] && ! cat /dev/tty && grep SigIgn /proc/$$/status")
     until(lambda: ended.exit() is not None)

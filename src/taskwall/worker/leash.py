@@ -3,12 +3,11 @@
 `leash.py FD GRACE COMMAND…`: the keeper holds the writing end of the pipe FD. A byte in it, or its end (a keeper that
 was killed with -9 writes nothing), is SIGTERM to the group, and GRACE seconds later SIGKILL to what is left of it;
 another byte is SIGKILL now. Exits as a shell says that the command did. What the command leaves running in its group is
-ended with it. Imports nothing of ours, for one of these runs beside every agent.
+ended with it, in the same way. Imports nothing of ours, for one of these runs beside every agent.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import select
@@ -19,6 +18,8 @@ import time
 OURS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that are not for us: we end when the command has."""
 NOT_FOUND = 127
+LAST, OFTEN = 2.0, 0.02
+"""Seconds that what a command leaves running has to end by itself, and between two looks whether it has."""
 
 
 def main(keeper: int, grace: float, command: list[str]) -> int:
@@ -36,15 +37,22 @@ def main(keeper: int, grace: float, command: list[str]) -> int:
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)
         return NOT_FOUND
-    code = _kept(child, keeper, woken, grace)
-    _end(child, signal.SIGKILL)  # what it left running; as long as there is any, nobody else gets the group's number
+    code, deadline = _kept(child, keeper, woken, grace)
+    # What it left running; as long as there is any, nobody else gets the group's number.
+    if _end(child, signal.SIGTERM):
+        while time.monotonic() < deadline and _end(child, 0) and not _hurried(keeper):
+            time.sleep(OFTEN)
+        _end(child, signal.SIGKILL)
     return code if code >= 0 else 128 - code
 
 
-def _kept(child: int, keeper: int, woken: int, grace: float) -> int:
-    """How the command ended, by itself or because the keeper said so; negative: the signal that ended it."""
+def _kept(child: int, keeper: int, woken: int, grace: float) -> tuple[int, float]:
+    """How the command ended, by itself or because the keeper said so; negative: the signal that ended it.
+
+    And until when what it left has time to end.
+    """
     deadline, listened = math.inf, [keeper, woken]
-    asked = False
+    asked = killed = False
     while not (ended := os.waitpid(child, os.WNOHANG))[0]:
         left = None if deadline == math.inf else max(0.0, deadline - time.monotonic())
         ready = select.select(listened, [], [], left)[0]
@@ -61,13 +69,23 @@ def _kept(child: int, keeper: int, woken: int, grace: float) -> int:
                 deadline = 0
         if time.monotonic() >= deadline:
             _end(child, signal.SIGKILL)
-            deadline = math.inf
-    return os.waitstatus_to_exitcode(ended[1])
+            killed, deadline = True, math.inf
+    left = 0.0 if killed else min(deadline, time.monotonic() + (grace if asked else LAST))
+    return os.waitstatus_to_exitcode(ended[1]), left
 
 
-def _end(group: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+def _hurried(keeper: int) -> bool:
+    """Whether the keeper says once more that it is to end."""
+    return bool(select.select([keeper], [], [], 0)[0]) and bool(os.read(keeper, 1))
+
+
+def _end(group: int, number: int) -> bool:
+    """Send a signal to a group. Returns whether there is one."""
+    try:
         os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 if __name__ == "__main__":
