@@ -146,6 +146,32 @@ def test_merge_brings_completed_work_into_the_main_worktree_before_dependents_be
     ]
 
 
+def test_of_several_workers_none_begins_before_what_a_task_waits_for_is_merged(repo):
+    repo.add("b", "-b", "a")
+    lib = f"{COMMIT}{DONE}touch {repo.folder}/ended\nsleep 2\n"
+    first = repo.start("--as", "A", "--worktree", "--merge", agent=lib)
+    until((repo.folder / "ended").exists, of=first)
+    repo.work("--as", "B", "--worktree", "--merge", agent=f"ls\n{DONE}")
+    first.communicate(timeout=20)
+    assert repo.task("b")["status"] == "completed" and "a.txt\n" in repo.log()
+    assert [note["text"].count("merged into main") for note in repo.task("a")["notes"]] == [1]
+
+
+@pytest.mark.parametrize("dependents", [0, 1])
+def test_what_a_worker_did_not_merge_before_it_was_killed_the_next_one_merges(repo, dependents):
+    if dependents:
+        repo.add("b", "-b", "a")
+    first = repo.start("--worktree", "--merge", agent=f"{COMMIT}{DONE}touch {repo.folder}/ended\nsleep 600\n")
+    until((repo.folder / "ended").exists, of=first)
+    first.kill()
+    first.wait()
+    repo.work("--worktree", "--merge", agent=f"ls\n{DONE}")
+    assert (repo.folder / "a.txt").exists() and ("a.txt\n" in repo.log()) == bool(dependents)
+    assert repo.task("a")["notes"][-1]["text"].endswith(", merged into main") and worktrees(repo) == []
+    repo.work("--worktree", "--merge")
+    assert len(repo.task("a")["notes"]) == 1
+
+
 def test_a_worktree_that_cannot_go_or_is_gone_hides_no_merge(repo, tmp_path):
     git(repo, "clone", "-q", "--bare", repo.folder, tmp_path / "library")
     own = ("-c", "protocol.file.allow=always")

@@ -13,8 +13,10 @@ from ..core.errors import Invalid, ReadOnly, Refused, Unreadable
 from ..core.model import BY_HAND, COMPLETED, LIVE
 from ..core.record import Record
 from ..core.refusals import NothingActionable, WaitingOnPerson
+from ..core.rules import Edit
 from ..core.state import actionable
 from ..heartbeat import Heartbeat
+from ..process import is_gone, this_host
 from ..results import Offer
 from .attempt import Attempt
 from .bell import Bell
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from ..config import Location
-    from ..core.model import Actor, Claim
+    from ..core.model import Actor, Claim, Task
     from ..core.view import View
     from ..outcomes import Changed
     from ..stores.base import Store
@@ -76,6 +78,7 @@ class Worker:
         self.view: View | None = None
         self.awaited: list[str] | None = None
         self.untrusted: set[str] = set()
+        self.late: set[str] = set()  # what waits until another worker has merged
         self.trouble = ""
         # For the threads that beat: they share it, but never with this thread, whose views live longer than a moment.
         self._beating = config.open_board(location, board.actor, beats=True).store
@@ -86,6 +89,7 @@ class Worker:
         watch = self.board.store.watch()
         with self.bell.hung():
             try:
+                self._unmerged(self.board.store.read())  # what a worker that was killed has left
                 while (offer := self._turn()) is None:
                     self.display.show(self.attempts, self.outcomes)
                     patience, self.view = self._patience(), None  # a view may keep a transaction open
@@ -180,9 +184,12 @@ class Worker:
         """Put every free agent on a task, one after the other, so that they do not run for the same one."""
         while len(self.attempts) < self.orders.agents and not self.pace.pausing():
             view = self.board.store.read()
-            but = self.pace.cooling() | self._unmerged(view)
+            self.late, but = set(), self.pace.cooling()
+            if self._is_any_free(view, but):  # asked without the lock, which others need
+                self.late = self._unmerged(view)
+            but |= self.late
             if not self._is_any_free(view, but):
-                return  # asked without the lock, which others need
+                return
             board = self._session(self.board.store, self.board.actor.replace(session=fresh_run_id()))
             try:
                 claimed = board.claim(but=but | self.untrusted)
@@ -212,7 +219,22 @@ class Worker:
         """What waits for tasks that may be completed, but are not merged: it would begin without their work."""
         if self.forest is None or not self.forest.merge:
             return set()
-        return {task.id for attempt in self.attempts.values() for task in view.waiters(attempt.task)}
+        late = [attempt.task for attempt in self.attempts.values()]
+        ours = {task.id for task in late}
+        for task, branch in self.forest.unmerged(view):
+            if task.id not in ours and (_is_at_work(view.claim(task.id)) or not self._settle_late(task, branch)):
+                late.append(task)
+        return {waiting.id for task in late for waiting in view.waiters(task)}
+
+    def _settle_late(self, task: Task, branch: str) -> bool:
+        """Whether the completed work of a worker that is gone is merged now, or a note says why not."""
+        assert self.forest
+        try:
+            self.board.update(task.id, Edit(note=self.forest.settle(task, branch)))
+        except (GitFailed, Refused) as error:
+            self.display.say(f"{task.id}: {error}")
+            return False
+        return True
 
     def _begin(self, board: Board, claimed: Changed) -> None:
         """Start an agent on a claim; where none can be started, the claim is given back."""
@@ -293,6 +315,12 @@ class Worker:
         if self.view and len(self.attempts) < self.orders.agents:
             others = self._others(self.view)
             due += [60 * claim.left for claim in others if claim.left is not None]
-            due += [LOOK_AGAIN] if others else []  # a process that is gone changes nothing on the board
+            due += [LOOK_AGAIN] if others or self.late else []  # a process that is gone changes nothing on the board
         due += [SECOND] if self.display.terminal else []
         return max(min(due), 0.01)
+
+
+def _is_at_work(claim: Claim | None) -> bool:
+    """Whether the process that held a claim is known to run yet."""
+    processes = claim.process.split(",") if claim and claim.process and claim.host == this_host() else []
+    return any(not is_gone(each) for each in processes)

@@ -15,6 +15,7 @@ from itertools import chain, count
 
 from .. import config
 from ..core.errors import Invalid, Refused
+from ..core.model import COMPLETED
 from ..core.record import Record
 from ..stores.files.lock import lock
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from ..config import Location
     from ..core.model import Task
+    from ..core.view import View
 
 SECONDS = 600
 """How long a git command may take."""
@@ -119,6 +121,22 @@ class Forest:
         path, branch = next((p, b) for p, b in places if b not in earlier and not os.path.lexists(p))
         git(self.main, "worktree", "add", "--quiet", "-b", branch, path, base)
         return Tree(path, branch, base, tuple(earlier))
+
+    def unmerged(self, view: View) -> list[tuple[Task, str]]:
+        """The completed tasks whose work is on a branch that is not merged, though no note says why; with the branch.
+
+        Another worker is about to merge it, or was killed before it could.
+        """
+        said = git(self.main, "for-each-ref", "--no-merged=HEAD", "--format=%(refname:lstrip=2)", "refs/heads/task/")
+        found = [(match, view.get(match[1])) for match in map(_BRANCH.fullmatch, said.split()) if match]
+        done = [(task, m[0]) for m, task in found if task and task.status == COMPLETED and task.epoch == int(m[2])]
+        return [(task, branch) for task, branch in done if not any(_names(note["text"], branch) for note in task.notes)]
+
+    def settle(self, task: Task, branch: str) -> str:
+        """What `close` does and says, for a completed task whose worker is gone. Raises GitFailed."""
+        base = git(self.main, "merge-base", "HEAD", f"refs/heads/{branch}")
+        place = os.path.join(self.folder, branch.removeprefix("task/"))
+        return self.close(Tree(place, branch, base), task, completed=True)
 
     def folder_in(self, tree: Tree) -> str:
         """Where an agent begins: the board's own folder as the worktree has it, for what is promised lies there."""
@@ -222,6 +240,14 @@ class Forest:
             with contextlib.suppress(GitFailed):
                 git(self.main, "merge", "--abort")
             raise
+
+
+_BRANCH = re.compile(r"task/(.+)-e(\d+)(?:\.\d+)?")
+"""The branch of a claim; but for what git takes in no name (`branch_stem`), an id is its own stem."""
+
+
+def _names(text: str, branch: str) -> bool:
+    return re.search(rf"\bbranch {re.escape(branch)}[:,]", text) is not None
 
 
 def branch_stem(task_id: str) -> str:
