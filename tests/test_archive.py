@@ -11,6 +11,7 @@ from conftest import add, ids, open_board, open_store
 from taskwall.core.errors import Invalid, Refused
 from taskwall.core.model import Settings
 from taskwall.core.rules import Edit
+from taskwall.stores.files.whole import held_whole
 
 
 def finished(board, id, *blockers):
@@ -187,13 +188,68 @@ def test_the_archive_does_not_lead_out_of_the_board(tmp_path, clock, where):
     assert list(outside.iterdir()) == [] and board.get("one").row.state == "completed"
 
 
-def test_what_lies_in_the_archive_and_is_not_finished_opens_no_gate(tmp_path, clock):
-    board = open_board(open_store("files", tmp_path, clock), "a", clock=clock)
-    folder = tmp_path / ".tasks" / "archive" / "2026-09"
-    folder.mkdir(parents=True)
-    (folder / "x.json").write_text(json.dumps({"id": "x", "subject": "x", "status": "pending", "blockedBy": []}))
-    add(board, "two")
-    path = tmp_path / ".tasks" / "two.json"
-    path.write_text(path.read_text().replace('"blockedBy": []', '"blockedBy": ["x"]'))
-    with pytest.raises(Refused, match="x does not exist"):
+def reopened_there(folder, kind, clock, **fields):
+    """A board on which a merge left `one` open in the archive, and `two` waits for it."""
+    folder.mkdir()
+    board = open_board(open_store(kind, folder, clock), "a", clock=clock, root=folder)
+    finished(board, "one")
+    add(board, "two", "one")
+    board.archive()
+    (path,) = folder.rglob("archive/*/one.json")
+    raw = json.loads(path.read_text()) | {"status": "pending", "owner": None} | fields
+    path.write_text(json.dumps(raw, indent=2) + "\n")
+    return board
+
+
+@pytest.mark.parametrize("kind", ["files", "indexed"])
+def test_a_task_that_a_merge_left_open_in_the_archive_gates_is_found_and_is_not_made_twice(tmp_path, clock, kind):
+    board = reopened_there(tmp_path / "board", kind, clock)
+    shown = board.get("one")
+    assert (shown.row.state, ids(shown.dependents), ids(shown.would_unblock)) == ("ready", ["two"], ["two"])
+    assert "no list shows it there; `taskwall doctor --fix` brings it back" in shown.row.task.notices[-1]
+    assert [reason.text for reason in board.get("two").row.reasons] == ["one is pending: task one"]
+    with pytest.raises(Refused, match="one is pending"):
         board.claim("two")
+    with pytest.raises(Invalid, match="one exists already"):
+        add(board, "one")
+    assert board.next().waiting.lines() == [
+        "archived: two waits for one, which is not finished and lies in the archive: "
+        "`taskwall doctor --fix` brings it back"
+    ]
+    with pytest.raises(Refused, match="1 unfinished tasks lie in the archive"), held_whole(board.store):
+        pass
+
+
+@pytest.mark.parametrize("kind", ["files", "indexed"])
+def test_whatever_changes_a_task_that_was_left_open_in_the_archive_brings_it_back(tmp_path, clock, kind):
+    changes = {
+        "claim": lambda board: board.claim("one", ttl=5),
+        "done": lambda board: board.complete("one"),
+        "note": lambda board: board.update("one", Edit(note="found")),
+        "hold": lambda board: board.hold("one"),
+        "cancel": lambda board: board.cancel("one", drop_edges=True),
+    }
+    for name, change in changes.items():
+        board = reopened_there(tmp_path / name, kind, clock)
+        if name == "done":
+            board.claim("one")
+        changed = change(board)
+        assert not list((tmp_path / name).rglob("archive/*/one.json")), name
+        assert board.list(everything=True).rows[0].task.id == changed.row.task.id == "one"
+        assert ids(changed.unblocked) == (["two"] if name in ("done", "cancel") else [])
+
+
+@pytest.mark.parametrize("kind", ["files", "indexed"])
+def test_who_claimed_a_task_that_a_merge_left_in_the_archive_holds_it(tmp_path, clock, kind):
+    board = reopened_there(tmp_path / "board", kind, clock, epoch=0)  # as it was before the claim known here
+    assert board.get("one").row.task.epoch == 1
+    assert board.claim("one").row.task.token == "one#2"
+
+
+@pytest.mark.parametrize("kind", ["files", "indexed"])
+def test_an_edge_that_only_the_blocker_tells_keeps_a_task_in_the_archive_waiting_too(tmp_path, clock, kind):
+    board = reopened_there(tmp_path / "board", kind, clock)
+    theirs = {"id": "0", "subject": "theirs", "status": "pending", "blockedBy": [], "blocks": ["one"]}
+    (tmp_path / "board" / ".tasks" / "0.json").write_text(json.dumps(theirs))
+    assert (board.get("one").row.state, ids(board.get("one").blockers)) == ("blocked", ["0"])
+    assert ids(board.get("0").dependents) == []

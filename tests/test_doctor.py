@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Clock, add, open_board
+from conftest import Clock, add, ids, open_board
 from taskwall.config import find_board
 from taskwall.core.model import Settings
 from taskwall.core.rules import Edit
@@ -178,6 +178,15 @@ def ledger_damaged(here):
     (here.tasks / ".local" / "claims" / "t.json").write_text("{")
 
 
+def reopened_in_the_archive(here, reopened="t", **changes):
+    """What a merge leaves of a task that one side archived and the other reopened."""
+    here.edit(reopened, status="pending", **changes)
+    there = here.tasks / "archive" / "2026-01" / f"{reopened}.json"
+    there.parent.mkdir(parents=True, exist_ok=True)
+    here.file(reopened).rename(there)
+    return there
+
+
 def removed_while_held(here):
     here.board().claim("t")
     here.file("t").unlink()
@@ -307,6 +316,7 @@ BREAKAGES = {
     "a board in one file": (whole_board_in_a_file, {"unreadable"}),
     "two files of one id, the same": (twin(same=True), {"twin_ids"}),
     "two files of one id": (twin(same=False), {"twin_ids"}),
+    "open in the archive": (reopened_in_the_archive, {"open_in_archive"}),
     "a file of another name": (renamed, {"name_differs"}),
     "temporary files": (left_behind, {"old_tmp"}),
     "settings": (settings_damaged, {"settings_unreadable"}),
@@ -370,7 +380,7 @@ def test_each_breakage_is_found_and_looking_changes_nothing(patient, name):
 
 REPAIRED = {
     "git conflict markers", "empty", "zeros", "a byte order mark", "two files of one id, the same", "two files of one id",
-    "a file of another name", "temporary files", ".local not ignored", "writable by all",
+    "open in the archive", "a file of another name", "temporary files", ".local not ignored", "writable by all",
 }  # fmt: skip
 STAYS = {"git conflict markers": {"unmerged", "parked", "driver_inert"}}
 """What a person has still to do after a repair."""
@@ -455,6 +465,41 @@ def test_copies_become_tasks_under_ids_that_nobody_has(patient):
     assert sorted(told.values()) == sorted(
         ["task t", "task u", "task v", "task x", "task y", "task z", "t copy", "t+copy", "other", "w too"]
     )
+
+
+def test_what_lies_open_in_the_archive_comes_back_and_is_parked_where_its_id_is_taken(patient):
+    reopened_in_the_archive(patient)
+    there = reopened_in_the_archive(patient, "u", priority=0)
+    patient.file("u").write_text(there.read_text())
+    patient.edit("u", priority=2, subject="the task here")
+    assert [finding.task for finding in patient.doctor().findings] == ["t", "u"]
+    answer = patient.doctor(fix=True, yes=True)
+    assert sorted(answer.repaired) == [
+        "brings archive/2026-01/t.json back to the board",
+        "parks what archive/2026-01/u.json says otherwise than u.json, and sets it aside",
+    ]
+    assert patient.file("t").exists() and not list(patient.tasks.glob("archive/*/*.json"))
+    (finding,) = answer.findings
+    assert finding.code == "parked" and "u: both sides of a merge changed subject, priority" in finding.found
+    assert json.loads(patient.file("u").read_text())["subject"] == "the task here"
+    assert not patient.doctor(fix=True, yes=True).repaired
+
+
+def test_git_itself_brings_an_open_task_to_the_archive_and_doctor_brings_it_back(patient):
+    board = patient.board("user")
+    board.claim("u")
+    board.complete("u")
+    patient.commit()
+    board.reopen("u")
+    git(patient.folder, "stash", "-q")
+    board.archive()
+    patient.commit()
+    git(patient.folder, "stash", "pop", "-q")
+    assert not patient.file("u").exists()
+    assert patient.board().get("v").row.state == "blocked"
+    assert patient.codes() == {"open_in_archive"}
+    assert patient.doctor(fix=True, yes=True).lines()[-1] == "Nothing is wrong."
+    assert ids(patient.board().list(["pending"]).rows) == list(TASKS)
 
 
 def test_a_person_is_shown_the_plan_and_may_refuse(patient):

@@ -81,6 +81,7 @@ class Wall:
         for row in listed.rows:
             found["show", row.task.id] = board.get(row.task.id)
             found["rank", row.task.id] = None if row.task.closed or row.task.flaw else view.rank(row.task.id)
+        found["by id"] = [attempt(lambda name=name: board.get(name)) for name in NAMES]
         found["graph"] = board.graph()
         found["keys"] = [view.by_key(f"key-{name}") for name in NAMES]
         found["held"] = [ids(sorted(view.in_progress(), key=lambda t: t.id)), view.counts()]
@@ -126,7 +127,7 @@ EDITS = st.one_of(
     st.tuples(st.just("garbage"), name),
     st.tuples(st.just("twin"), name),
     st.tuples(st.just("broken copy"), name),
-    st.tuples(st.sampled_from(["to the archive", "from the archive"]), name),
+    st.tuples(st.sampled_from(["to the archive", "from the archive", "reopened there"]), name),
     st.tuples(st.just("status"), name, st.sampled_from(["pending", "in_progress", "completed", "done", "odd"])),
     st.tuples(st.just("blocks"), name, name),
     st.tuples(st.just("foreign"), name, st.lists(name, max_size=2)),
@@ -171,10 +172,11 @@ def edit(wall, in_place, what, task=None, *given):
             json.dumps({"id": task, "subject": f"work on {task}", "status": "pending", "blockedBy": given[0]}),
             in_place,
         )
-    elif what == "to the archive":
+    elif what in ("to the archive", "reopened there"):
         put_away = wall.path / "archive" / "2026-01" / path.name
         put_away.parent.mkdir(parents=True, exist_ok=True)
-        done = {"id": task, "subject": f"work on {task}", "status": "completed", "blockedBy": []}
+        status = "completed" if what == "to the archive" else "pending"
+        done = {"id": task, "subject": f"work on {task}", "status": status, "blockedBy": []}
         write(put_away, json.dumps(done), in_place)
         path.unlink(missing_ok=True)
     elif what == "from the archive":
@@ -643,6 +645,18 @@ def test_a_file_of_another_program_that_somebody_gives_back_by_hand_is_offered_i
             (0, "a", ("edit", ("foreign", "t5", []))),
             (0, "a", ("claim", "t5")),
             (0, "a", ("edit", ("status", "t5", "pending"))),
+        ],
+        in_place=True,
+    )
+
+
+def test_a_parent_that_a_merge_left_open_in_the_archive_makes_no_chain_longer():
+    run(
+        [
+            (0, "a", ("edit", ("reopened there", "t2"))),
+            (0, "a", ("create", "t7", [], "t2", "")),
+            (0, "b", ("create", "t1", [], "", "")),
+            (0, "a", ("block", "t7", "t1")),
         ],
         in_place=True,
     )

@@ -186,6 +186,13 @@ def test_an_empty_answer_names_who_must_act_and_its_exit_status_says_whether_onl
         assert all(any(name in line for line in waiting.lines()) for name, _, *_ in entries)
 
 
+def test_what_waits_for_an_open_task_in_the_archive_is_told_where_that_lies():
+    board = View([task("a", blocked_by=("x",))], {}, Settings(), {"x": task("x")})
+    waiting = who_must_act(board)
+    assert (waiting.archived, waiting.code) == ((("x", "a"),), "nothing_actionable")
+    assert waiting.lines()[0].startswith("archived: a waits for x, which is not finished and lies in the archive")
+
+
 def test_who_must_act_for_one_task_follows_only_its_own_chain():
     board = view(
         task("q", owner="user"), task("a", blocked_by=("q",)), task("h", hold="x"), task("b", blocked_by=("a",))

@@ -236,6 +236,7 @@ class Waiting(Record):
     reserved: tuple[tuple[str, str], ...] = ()  # (agent, task)
     missing: tuple[tuple[str, str], ...] = ()  # (id that does not exist, the task that names it)
     cancelled: tuple[tuple[str, str], ...] = ()  # (cancelled blocker, the task that names it)
+    archived: tuple[tuple[str, str], ...] = ()  # (unfinished blocker in the archive, the task that names it)
     cycles: tuple[tuple[str, ...], ...] = ()  # closed paths
     broken: tuple[tuple[str, str], ...] = ()  # (task, flaw)
     foreign: tuple[tuple[str, str], ...] = ()  # (task, the format that is never written here)
@@ -245,7 +246,8 @@ class Waiting(Record):
         """The refusal for which these waits are the reason; its exit status is that of an empty answer."""
         if self.broken:
             return "unreadable"
-        if self.holders or self.reserved or self.missing or self.cancelled or self.cycles or self.foreign:
+        gone = self.missing or self.cancelled or self.archived
+        if self.holders or self.reserved or gone or self.cycles or self.foreign:
             return "nothing_actionable"
         return "waiting_on_person" if self.decisions or self.holds else "nothing_actionable"
 
@@ -258,6 +260,8 @@ class Waiting(Record):
         lines += [f"reserved for {who}: {task}" for who, task in self.reserved]
         lines += [f"missing: {task} waits for {gone}, which does not exist" for gone, task in self.missing]
         lines += [f"cancelled: {task} waits for {gone}, which is cancelled" for gone, task in self.cancelled]
+        astray = "which is not finished and lies in the archive: `taskwall doctor --fix` brings it back"
+        lines += [f"archived: {task} waits for {away}, {astray}" for away, task in self.archived]
         lines += [f"cycle: {named(path, ' → ')}" for path in self.cycles]
         lines += [f"unreadable: {task}: {flaw}" for task, flaw in self.broken]
         lines += [f"in another program's hands: {task} ({form!r} format; import it)" for task, form in self.foreign]
@@ -292,6 +296,8 @@ def who_must_act(view: View, tasks: Iterable[Task] | None = None) -> Waiting:
             if reason.how == OPEN and after and after.id not in queue:
                 queue[after.id] = after
                 todo.append(after)
+                if tasks is None:  # all that the board shows were there from the start
+                    ends["archived"][after.id, task.id] = None
             elif reason.how != OPEN and reason.kind != "lapsed":
                 room, entry = _end(view, task, now.name, reason)
                 ends[room][entry] = None

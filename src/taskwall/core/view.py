@@ -130,17 +130,18 @@ class View:
             if task.parent:
                 children.setdefault(task.parent, []).append(task.id)
             for blocked_id in dict.fromkeys(task.blocks):
-                blocked = known.get(blocked_id)
-                is_archived = not blocked and blocked_id in self  # and waits no more
-                if not is_archived and not (blocked and task.id in blocked.blocked_by):
+                blocked = self.get(blocked_id)
+                if not (blocked and task.id in blocked.blocked_by):
                     wild.setdefault(blocked_id, []).append(task.id)
-                    dependents.setdefault(task.id, []).append(blocked_id)
+                    if blocked_id in known:  # an archived task is among nobody's dependents
+                        dependents.setdefault(task.id, []).append(blocked_id)
         return dependents, children, wild
 
     @cached_property
     def _ranks(self) -> dict[str, int]:
-        open_tasks = (task for task in self if not task.closed and not task.flaw)
-        return longest_chains({task.id: [d.id for d in self.behind(task)] for task in open_tasks})
+        open_tasks = {task.id: task for task in self if not task.closed and not task.flaw}
+        # A parent that a merge left open in the archive is behind its children, and no part of a chain here.
+        return longest_chains({i: [d.id for d in self.behind(t) if d.id in open_tasks] for i, t in open_tasks.items()})
 
     def blockers(self, task: Task) -> tuple[str, ...]:
         """The ids it waits for, known or not, without its children."""

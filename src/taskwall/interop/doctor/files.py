@@ -193,4 +193,35 @@ def names(sight: Sight) -> Iterator[Found]:
         yield found("name_differs", told, way, file=shown, task=task.id, repair=repair if free else None)
 
 
-CHECKS = (unreadable, conflicts, twins, names)
+def astray(sight: Sight) -> Iterator[Found]:
+    """Unfinished tasks in the archive: git followed the rename there of a task that the other side had reopened."""
+    here = {file.task.id: file for file in sight.files if not file.task.flaw}
+    for file in sight.archived():
+        task, shown = file.task, sight.shown(file.name)
+        if task.flaw or task.closed or file.name in sight.stages:
+            continue
+        to = os.path.join(sight.path, os.path.basename(file.name))
+        told, way = f"{shown}: {task.id} is {task.status}, and lies in the archive", f"move {os.path.basename(to)} away"
+        repair = None
+        if keeper := here.get(task.id):
+            told, repair = f"{told}; {sight.shown(keeper.name)} has its id", _parked(sight, file, keeper)
+        elif not os.path.lexists(to):
+            repair = Repair(f"brings {file.name} back to the board", file.path, file.data, to=to)
+            here[task.id] = file
+        yield found("open_in_archive", told, way, file=shown, task=task.id, repair=repair)
+
+
+def _parked(sight: Sight, file: File, keeper: File) -> Repair:
+    """What another file of the same task does not say is parked, as after a merge."""
+    kept, lost = (parse(decode(each.data or b"")) for each in (keeper, file))
+    fields = {key: {"kept": kept.get(key), "parked": told} for key, told in lost.items() if told != kept.get(key)}
+
+    def keep() -> None:
+        if fields:
+            park(sight.path, sight.shown(file.name), Merged(file.task.id, "", fields))
+
+    words = f"parks what {file.name} says otherwise than {keeper.name}, and sets it aside"
+    return Repair(words, file.path, file.data, aside=True, before=keep)
+
+
+CHECKS = (unreadable, conflicts, twins, astray, names)

@@ -25,6 +25,7 @@ CODES = {
     "conflict": (ERROR, "git merged two versions and left both in the file; what depends on it stays blocked"),
     "unmerged": (WARNING, "git stopped a merge at this file and waits to be told what it shall be"),
     "twin_ids": (ERROR, "two files claim one id, so neither is the task; what depends on it stays blocked"),
+    "open_in_archive": (ERROR, "it gates and is found by its id, but no list shows it, and nobody is offered it"),
     "name_differs": (NOTE, "the file is not called like its task, so that people and git look for another"),
     "old_tmp": (NOTE, "a killed process or an editor left it; nothing reads it"),
     "permissions": (WARNING, "agents of this user cannot work here, or any user of this machine can change it"),

@@ -10,6 +10,7 @@ from ...core.errors import Invalid, Refused
 from ...core.model import Settings, Task
 from ...core.record import Record
 from ...core.view import View
+from ...stores.files.archive import Archive
 from ...stores.files.disk import DISK, NotPlain
 from ...stores.files.folder import SUFFIX, Folder
 from ...stores.files.store import LOCAL, FileStore
@@ -18,6 +19,8 @@ from ..git import Git, GitFailed, task_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ...config import Location
 
 
@@ -48,6 +51,10 @@ class Sight:
     def files(self) -> list[File]:
         """The task files, readable or not, without the archive."""
         return [self.load(name) for name, _ in DISK.names(self.path) if name.endswith(SUFFIX)]
+
+    def archived(self) -> Iterator[File]:
+        """The files of the archive."""
+        yield from (self.load(name.replace(os.sep, "/")) for name in Archive(DISK, self.path).names())
 
     def load(self, name: str) -> File:
         """The file of this name below the board."""

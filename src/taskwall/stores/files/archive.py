@@ -1,7 +1,8 @@
 """Finished tasks out of the way: `.tasks/archive/YYYY-MM/ID.json`. They are found by id, and count as blockers.
 
 A task goes there by a rename, so that it is always in one place or the other; when it changes it comes back, written
-anew in the folder before it leaves the archive.
+anew in the folder before it leaves the archive. git follows a rename: where the other side of a merge had reopened the
+task, it lies here unfinished. It is found by its id and gates as what it is, until a change or `doctor` brings it back.
 """
 
 from __future__ import annotations
@@ -41,16 +42,24 @@ class Archive:
 
     def get(self, task_id: str) -> Task | None:
         """The archived task with this id."""
-        found = self._find(task_id)
-        return found and found[1].replace(notices=(*found[1].notices, f"archived in {os.path.dirname(found[0])}"))
+        if (found := self._find(task_id)) is None:
+            return None
+        name, task = found
+        told = f"archived in {os.path.dirname(name)}"
+        if not task.closed:
+            told += ", and not finished: no list shows it there; `taskwall doctor --fix` brings it back"
+        return task.replace(notices=(*task.notices, told))
 
     def ids(self) -> list[str]:
         """The ids of all tasks here, as the names of their files tell them."""
-        folder = os.path.join(self._board, ARCHIVE)
-        months = [os.path.join(folder, month) for month in self._list()]
-        names = [name for month in months for name, _ in self._disk.names(month)]
-        ids = dict.fromkeys(name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
+        ids = dict.fromkeys(os.path.basename(name).removesuffix(SUFFIX) for name in self.names())
         return [task_id for task_id in ids if self.get(task_id)]
+
+    def names(self) -> list[str]:
+        """The paths of all files here that may hold a task, relative to the board, those of the last month first."""
+        folders = [os.path.join(ARCHIVE, month) for month in self._list()]
+        listed = ((folder, self._disk.names(os.path.join(self._board, folder))) for folder in folders)
+        return [os.path.join(folder, name) for folder, each in listed for name, _ in each if name.endswith(SUFFIX)]
 
     def in_file(self, task_id: str) -> tuple[str, Task]:
         """The path of an archived task's file, relative to the board, and the task. Raises KeyError."""
@@ -73,8 +82,7 @@ class Archive:
                 task = task_of(name, read_text(os.path.join(self._board, name), self._disk)[0])
             except (OSError, NotPlain):
                 continue
-            # Only what is finished was ever put here: anything else is no task of this board.
-            if task.id == task_id and task.closed and not task.flaw:
+            if task.id == task_id and not task.flaw:
                 return name, task
         return None
 

@@ -61,7 +61,7 @@ class IndexView(FileView):
     def get(self, task_id: str) -> Task | None:
         """The task with exactly this id, archived or not."""
         found = self._find(task_id)
-        return found[2] if found else self.archive.get(task_id)
+        return found[2] if found else self.archived(task_id)
 
     def is_completed(self, task_id: str) -> bool:
         """Whether a task with exactly this id is completed; the index knows, and the file has not changed since."""

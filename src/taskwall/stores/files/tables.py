@@ -300,7 +300,7 @@ def look_into_archive(connection: Connection, beside: Beside) -> None:
 
 
 def _look_into_archive(connection: Connection, names: Iterable[str], beside: Beside) -> None:
-    """Remember which of these tasks lie in the archive: as blockers they are completed."""
+    """Remember which of these tasks lie in the archive: as blockers nearly all are completed, `state` knows."""
     connection.executemany("INSERT OR IGNORE INTO archived VALUES (?)", ((i,) for i in beside.archived(names)))
 
 

@@ -35,6 +35,11 @@ class FileView(View):
 
         return Archive(self._disk, self._board)
 
+    def archived(self, task_id: str) -> Task | None:
+        """The archived task with this id as it stands: one that a merge left unfinished there may be claimed."""
+        task = self.archive.get(task_id)
+        return task if task is None or task.closed else self.settled(task)
+
     def archived_ids(self) -> list[str]:
         """The ids of all archived tasks, in no order: seldom asked."""
         return [task_id for task_id in self.archive.ids() if os.sep in self.name_of(task_id)]
@@ -94,7 +99,7 @@ class Scan(FileView):
 
     def get(self, task_id: str) -> Task | None:
         """The task with exactly this id, archived or not."""
-        return self._tasks.get(task_id) or self.archive.get(task_id)
+        return self._tasks.get(task_id) or self.archived(task_id)
 
     def in_file(self, task_id: str) -> tuple[str, Task]:
         """The path of a task's file, relative to the board, and the task as the file alone tells it."""

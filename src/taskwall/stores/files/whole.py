@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from ...core.errors import Invalid, Unreadable
 from ..whole import Piece, Whole, renewed
 from .disk import DISK, Write, read_text, write_all
-from .folder import SUFFIX
+from .folder import ARCHIVE, SUFFIX
 from .moved import SETTINGS, set_moved, settings_text, without_moved
 from .strict import encode
 from .view import FileView
@@ -35,6 +35,10 @@ def held_whole(store: FileStore) -> Iterator[Whole]:
             told = f"{len(flawed)} files of {store.path} hold no task, such as {flawed[0]}"
             way = "`taskwall doctor` says what helps; then repeat the command"
             raise Unreadable(told, by=tuple(flawed[:5]), next=way)
+        if astray := [task.id for task in tasks if not task.closed and view.name_of(task.id).startswith(ARCHIVE)]:
+            told = f"{len(astray)} unfinished tasks lie in the archive of {store.path}, such as {astray[0]}"
+            way = "`taskwall doctor --fix` brings them back; then repeat the command"
+            raise Unreadable(told, by=tuple(astray[:5]), next=way)
         numeric = {task.id for task in tasks if task.numeric}
         pieces = [_piece(view, store.path, task, numeric) for task in tasks]
         yield Whole(tuple(pieces), tuple(store.events()), without_moved(settings_text(store.path)))
