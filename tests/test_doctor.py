@@ -530,6 +530,53 @@ def test_a_conflict_that_is_mended_by_hand_is_not_merged_again(patient):
     assert patient.file("t").read_text() == mended
 
 
+@pytest.mark.parametrize("driver", [True, False])
+def test_two_tasks_made_under_one_id_on_two_branches_are_told_apart(patient, driver):
+    if not driver:
+        inert_driver(patient)
+    git(patient.folder, "switch", "-q", "-c", "side")
+    add(patient.board("user"), "docs", subject="the interface")
+    patient.board().claim("docs")
+    patient.board().complete("docs")
+    patient.commit()
+    git(patient.folder, "switch", "-q", "main")
+    patient.clock.sleep(minutes=1)
+    add(patient.board("user"), "docs", subject="the manual")
+    add(patient.board("user"), "send", "docs")
+    patient.commit()
+    git(patient.folder, "merge", "-q", "side", check=False)
+    assert patient.board().get("send").row.state == "blocked"
+    answer = patient.doctor(fix=True, yes=True)
+    assert answer.repaired == ("keeps our task in docs.json and makes theirs one of its own, with the id docs-2",)
+    finding = answer.findings[0]
+    assert finding.code == "unmerged" and "send waits for docs" in finding.found
+    assert finding.fix.endswith("then `git add .tasks/docs.json .tasks/docs-2.json`")
+    assert not patient.doctor(fix=True, yes=True).repaired
+    told = {row.task.subject: (row.task.id, row.state) for row in patient.board().list(everything=True).rows}
+    assert (told["the manual"], told["the interface"]) == (("docs", "ready"), ("docs-2", "completed"))
+    assert patient.board().get("send").row.state == "blocked"
+    git(patient.folder, "add", ".tasks/docs.json", ".tasks/docs-2.json")
+    assert patient.codes() == (set() if driver else {"driver_inert"})
+
+
+def test_a_repair_of_one_id_for_two_tasks_that_was_cut_short_is_finished(patient):
+    git(patient.folder, "switch", "-q", "-c", "side")
+    patient.file("docs").write_text(patient.file("t").read_text().replace('"t"', '"docs"').replace("task t", "theirs"))
+    patient.commit()
+    git(patient.folder, "switch", "-q", "main")
+    patient.clock.sleep(minutes=1)
+    add(patient.board("user"), "docs", subject="ours")
+    patient.commit()
+    git(patient.folder, "merge", "-q", "side", check=False)
+    marked = patient.file("docs").read_text()
+    patient.doctor(fix=True, yes=True)
+    patient.file("docs").write_text(marked)
+    answer = patient.doctor(fix=True, yes=True)
+    assert answer.repaired == ("keeps our task in docs.json",)
+    assert json.loads(patient.file("docs").read_text())["subject"] == "ours"
+    assert not patient.file("docs-3").exists()
+
+
 def test_git_is_never_told_anything(patient):
     """Repairs leave index, refs and config as they are."""
     conflict(patient)

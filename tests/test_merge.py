@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from taskwall.interop.merge import DifferentTasks, Unmergeable, merge
+from taskwall.interop.merge import DifferentTasks, MadeApart, Unmergeable, merge
 
 BASE = {"id": "t", "subject": "s", "description": "d", "status": "pending", "owner": None, "blockedBy": ["a"], "rev": 1}
 
@@ -137,6 +137,26 @@ def test_different_tasks_and_read_only_formats_are_never_merged():
     arm = '{"task_id": "t", "name": "n", "status": "pending"}'
     with pytest.raises(Unmergeable, match="arm"):
         merge(arm, arm, arm)
+
+
+MADE = {"createdAt": "2026-01-01T00:00:00.000000Z", "key": "k", "metadata": {"source": {"format": "tasks", "id": "7"}}}
+APART = {"createdAt": "2026-01-02T00:00:00.000000Z", "subject": "another", "priority": 0}
+
+
+def test_two_tasks_that_were_made_under_one_id_are_no_versions_of_one():
+    one, other = text(**MADE), text(**APART)
+    for ours, theirs in ((one, other), (other, one), (text(), text(subject="another"))):
+        with pytest.raises(MadeApart, match="two tasks were made under the id t: '(s|another)' and '(s|another)'"):
+            merge("", ours, theirs)
+    assert json.loads(merge(text(**MADE, labels=["x"]), one, other).text)["priority"] == 0, "with a base it is one"
+
+
+@pytest.mark.parametrize(
+    "same", [{"createdAt": MADE["createdAt"]}, {"subject": "s"}, {"key": "k"}, {"metadata": MADE["metadata"]}]
+)
+def test_what_tells_that_two_sides_without_a_base_are_one_task_lets_them_be_merged(same):
+    found = merge("", text(**MADE), text(**APART | same))
+    assert json.loads(found.text)["subject"] == "s" and found.task == "t"
 
 
 def test_what_would_be_too_large_to_be_read_is_not_merged():

@@ -118,8 +118,12 @@ def sides(seed):
     dialect = rng.choice(list(BASES))
     base = BASES[dialect]
     objects = [base, edited(rng, base, dialect), edited(rng, base, dialect)]
+    has_base = rng.random() >= 0.05
+    for side in objects[1:]:
+        if not has_base and "createdAt" not in base:  # else nothing tells that these are one task
+            side[DIALECTS[dialect].key("subject")] = base[DIALECTS[dialect].key("subject")]
     texts = [json.dumps(each, **rng.choice(LAYOUTS)) + rng.choice(("", "\n")) for each in objects]
-    return dialect, ("" if rng.random() < 0.05 else texts[0]), *texts[1:]
+    return dialect, (texts[0] if has_base else ""), *texts[1:]
 
 
 def broken_laws(seed):

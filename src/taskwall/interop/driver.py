@@ -11,7 +11,7 @@ from ..stores.files.disk import DISK, NotPlain, read_text
 from ..stores.files.store import LOCAL
 from ..stores.files.strict import encode
 from ..wording import safe
-from .merge import DifferentTasks, Unmergeable, merge
+from .merge import DifferentTasks, MadeApart, Unmergeable, merge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,10 @@ def run(base: str, ours: str, theirs: str, path: str, size: str = "7") -> int:
         with open(ours, "wb") as file:
             file.write(merged.text.encode())
     except (OSError, NotPlain, Unmergeable) as flaw:
-        print(f"taskwall: {safe(f'{path}: {flaw}')}; git merges its lines", file=sys.stderr)
+        way = "git merges its lines"
+        if isinstance(flaw, MadeApart):
+            way = "`taskwall doctor --fix` gives theirs an id of its own"
+        print(f"taskwall: {safe(f'{path}: {flaw}')}; {way}", file=sys.stderr)
         return _by_lines(os.devnull if isinstance(flaw, DifferentTasks) else base, ours, theirs, path, size)
     if merged.parked:
         told = safe(f"{path}: both sides changed {', '.join(merged.parked)}")

@@ -45,6 +45,10 @@ class DifferentTasks(Unmergeable):
     """git took one task's file for another's that was removed; lines of the one must not get into the other."""
 
 
+class MadeApart(Unmergeable):
+    """Both sides made a task under this id, and nothing tells that they mean the same one."""
+
+
 class Merged(Record):
     """The merged text. parked: by key, what one side wrote and the text does not hold, as {"kept", "parked"}."""
 
@@ -90,6 +94,9 @@ class _Merge:
             raise Unmergeable("the sides are written in different formats")
         if self.ours.task.dialect in READ_ONLY_DIALECTS:
             raise Unmergeable(f"the format {self.ours.task.dialect!r} is never written here")
+        if self.base is None and _are_apart(self.ours.task, self.theirs.task):
+            two = f"{self.ours.task.subject!r} and {self.theirs.task.subject!r}"
+            raise MadeApart(f"two tasks were made under the id {self.ours.task.id}: {two}")
         self.parked: dict[str, dict[str, Any]] = {}
 
     def result(self) -> Merged:
@@ -149,6 +156,22 @@ class _Merge:
 
         ours_last = weight(self.ours, ours) >= weight(self.theirs, theirs)
         return (ours, theirs) if ours_last else (theirs, ours)
+
+
+def _are_apart(ours: Task, theirs: Task) -> bool:
+    """Whether two tasks of one id that come from no common file are two: made at other times, of other subjects.
+
+    The same idempotency key, or the same task of another board, is one task whatever it says by now.
+    """
+    same = ours.subject == theirs.subject or (ours.created_at is not None and ours.created_at == theirs.created_at)
+    same = same or (ours.key is not None and ours.key == theirs.key)
+    return not (same or (_source(ours) is not None and _source(ours) == _source(theirs)))
+
+
+def _source(task: Task) -> list[Any] | None:
+    """From where a task was imported: the format, the board and the id there."""
+    source = task.metadata.get("source")
+    return [source.get(name) for name in ("format", "board", "id")] if isinstance(source, dict) else None
 
 
 def _rank(task: Task, unit: list[Any]) -> tuple[Any, ...]:

@@ -12,14 +12,14 @@ from shlex import quote
 from ...core.model import MAX_ID, id_flaw
 from ...stores.files.changes import key_order
 from ...stores.files.dialects import DIALECTS, OURS, read
-from ...stores.files.disk import NotPlain, decode
+from ...stores.files.disk import DISK, NotPlain, decode
 from ...stores.files.folder import SUFFIX
 from ...stores.files.patch import patch
 from ...stores.files.plain import NotATask
 from ...stores.files.strict import NotStrict, parse
 from ..driver import park, parking
-from ..git import is_task_file
-from ..merge import Merged, Unmergeable, merge
+from ..git import is_task_file, task_in
+from ..merge import MadeApart, Merged, Unmergeable, merge
 from .findings import found
 from .repairs import Repair
 
@@ -27,6 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ...core.model import Task
     from .findings import Found
     from .sight import File, Sight
 
@@ -118,6 +119,9 @@ def _in_conflict(sight: Sight, file: File, stages: dict[int, str]) -> Iterator[F
     try:
         base, ours, theirs = map(decode, _texts(sight, stages))
         merged = merge(base, ours, theirs)
+    except MadeApart as flaw:
+        yield _told_from_theirs(sight, file, ours, theirs, str(flaw))
+        return
     except (NotPlain, Unmergeable) as flaw:
         way = f"decide by hand ({flaw}): `git show {quote(f':2:./{shown}')}` is our side, `:3:` theirs; then {add}"
         yield found("conflict", told, way, file=shown)
@@ -135,6 +139,37 @@ def _in_conflict(sight: Sight, file: File, stages: dict[int, str]) -> Iterator[F
     words = f"merges {file.name} by its fields from git's three stages; then {add} tells git"
     repair = Repair(words, file.path, file.data, merged.text, before=keep)
     yield found("conflict", told, "", file=shown, repair=repair)
+
+
+def _told_from_theirs(sight: Sight, file: File, ours: str, theirs: str, flaw: str) -> Found:
+    """Two tasks that were made under one id: ours keeps it, and theirs gets another one."""
+    shown, other = sight.shown(file.name), task_in(file.name, theirs.encode())
+    known = [each for each in sight.files if each.task.id != other.id and _says_same(each.task, other)]
+    if known and file.data == ours.encode():
+        new = known[0]
+        waiting = ", ".join(task.id for task in sight.view.dependents(other.id)) or "nobody"
+        told = f"{shown} is our task, theirs is {new.task.id}, and git does not know it yet; "
+        told += f"{waiting} waits for {other.id}"
+        add = f"`git add {quote(shown)} {quote(sight.shown(new.name))}`"
+        return found("unmerged", told, f"see which of the two is meant there, then {add}", file=shown)
+    told = f"{shown}: {flaw}"
+    if known or other.numeric:
+        way = f"`git show {quote(f':3:./{shown}')}` is theirs: save it under another id; `:2:` is ours, and stays"
+        repair = Repair(f"keeps our task in {file.name}", file.path, file.data, ours) if known else None
+        return found("conflict", told, way, file=shown, repair=repair)
+    new_id = _free_id(other.id[: MAX_ID - 4], os.path.dirname(file.path), {each.task.id for each in sight.files})
+    text = _with_id(theirs, other, new_id)
+
+    def keep() -> None:
+        DISK.write_new(os.path.join(os.path.dirname(file.path), new_id + SUFFIX), text.encode(), durable=True)
+
+    words = f"keeps our task in {file.name} and makes theirs one of its own, with the id {new_id}"
+    repair = Repair(words, file.path, file.data, ours, before=keep)
+    return found("conflict", told, "", file=shown, repair=repair)
+
+
+def _says_same(one: Task, other: Task) -> bool:
+    return (one.subject, one.created_at) == (other.subject, other.created_at)
 
 
 def twins(sight: Sight) -> Iterator[Found]:
@@ -165,17 +200,26 @@ def _told_apart(file: File, keeper: File, taken: set[str]) -> Repair | None:
     own = file.name.removesuffix(SUFFIX)
     stem = unicodedata.normalize("NFC", "".join(c if c.isalnum() or c in "._-" else "-" for c in own))[: MAX_ID - 4]
     folder = os.path.dirname(file.path)
-    names = chain([stem], (f"{stem}-{n}" for n in count(2)))
-    new = next(
-        i for i in names if i not in taken and (i == own or not os.path.lexists(os.path.join(folder, i + SUFFIX)))
-    )
+    new = _free_id(stem, folder, taken, own)
     if id_flaw(new):
         return None
     taken.add(new)
-    key = DIALECTS[file.task.dialect].key("id")
-    text = patch(decode(file.data), {key: new}, (), key_order(file.task.dialect))
+    text = _with_id(decode(file.data), file.task, new)
     to = os.path.join(folder, new + SUFFIX) if new != own else None
     return Repair(f"makes the task in {file.name} one of its own, with the id {new}", file.path, file.data, text, to)
+
+
+def _free_id(stem: str, folder: str, taken: set[str], own: str = "") -> str:
+    """An id that no task and no file of the folder has, but for the file that is called `own`."""
+    names = chain([stem], (f"{stem}-{n}" for n in count(2)))
+    return next(
+        i for i in names if i not in taken and (i == own or not os.path.lexists(os.path.join(folder, i + SUFFIX)))
+    )
+
+
+def _with_id(text: str, task: Task, new: str) -> str:
+    """The text of a task's file under another id."""
+    return patch(text, {DIALECTS[task.dialect].key("id"): new}, (), key_order(task.dialect))
 
 
 def names(sight: Sight) -> Iterator[Found]:
