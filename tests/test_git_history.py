@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from taskwall.core.rules import Edit
 from test_doctor import GIT_ENV, Patient, git, healthy, sparse  # noqa: F401 - a fixture
 
 
@@ -131,11 +132,61 @@ def test_log_follows_a_task_where_its_file_moved_and_was_changed(here):
     assert "  created (pending)\n" in told and "  subject: task t → quite different words\n" in told
 
 
+def told_by_commit(here, task="t"):
+    """By the subject of each commit: the words of it."""
+    data = json.loads(taskwall(here, "log", task, "--git", "--json"))["data"]
+    return {each["subject"]: [word["what"] for word in each["changes"]] for each in data["commits"]}
+
+
+def committed(here, subject, change):
+    change(here.board("user"))
+    git(here.folder, "add", "-A")
+    git(here.folder, "commit", "-q", "-m", subject)
+
+
+def test_log_tells_each_commit_once_wherever_the_task_lay(here):
+    committed(here, "claim", lambda board: board.claim("t"))
+    committed(here, "done", lambda board: board.complete("t"))
+    here.board().archive()
+    expected = {"a state": ["created"], "claim": ["claimed"], "done": ["completed"]}
+    assert told_by_commit(here) == expected, "what is not committed yet has not moved for git"
+    committed(here, "archive", lambda board: None)
+    committed(here, "reopen", lambda board: board.reopen("t"))
+    expected |= {"archive": ["archived"], "reopen": ["reopened"]}
+    assert told_by_commit(here) == expected
+    committed(here, "done again", lambda board: (board.claim("t"), board.complete("t"), board.archive()))
+    (there,) = here.tasks.glob("archive/*/t.json")
+    there.rename(here.file("t"))
+    committed(here, "back", lambda board: None)
+    here.file("t").unlink()
+    committed(here, "away", lambda board: None)
+    expected |= {"done again": ["completed", "archived"], "back": ["returned"], "away": ["removed"]}
+    assert told_by_commit(here) == expected
+    assert list(told_by_commit(here)) == list(expected), "oldest first"
+
+
+def test_log_tells_the_commits_of_both_sides_of_a_merge_and_what_only_the_merge_did(here):
+    git(here.folder, "switch", "-q", "-c", "side")
+    committed(here, "theirs", lambda board: board.update("t", Edit(note="theirs")))
+    git(here.folder, "switch", "-q", "main")
+    committed(here, "ours", lambda board: board.update("t", Edit(priority=0)))
+    git(here.folder, "merge", "-q", "side", "-m", "both")
+    assert told_by_commit(here) == {"a state": ["created"], "theirs": ["note"], "ours": ["priority"]}
+    git(here.folder, "switch", "-q", "-c", "third")
+    committed(here, "third", lambda board: board.update("t", Edit(note="third")))
+    git(here.folder, "switch", "-q", "main")
+    git(here.folder, "merge", "-q", "-s", "ours", "--no-commit", "third")
+    here.edit("t", subject="words of the merge")
+    committed(here, "a merge by hand", lambda board: None)
+    assert list(told_by_commit(here).items())[3:] == [("third", ["note"]), ("a merge by hand", ["subject"])]
+
+
 @pytest.mark.slow
 def test_log_and_diff_say_what_they_need(here, tmp_path):
     assert "in no git worktree" in run_outside(tmp_path, "diff")
     assert "in no git worktree" in run_outside(tmp_path, "log", "t", "--git")
     assert "tells of one task" in taskwall(here, "log", "--git", code=2)
+    assert "no task" in taskwall(here, "log", "../../etc/passwd", "--git", code=3)
     assert "unknown" not in taskwall(here, "log", "nowhere-at-all", "--git", code=3)
 
 

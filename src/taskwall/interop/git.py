@@ -8,6 +8,7 @@ import subprocess
 from .. import config
 from ..core.errors import Invalid
 from ..core.model import Task
+from ..core.record import Record
 from ..stores.files.dialects import read
 from ..stores.files.disk import MAX_BYTES, NotPlain, decode
 from ..stores.files.folder import SUFFIX
@@ -16,13 +17,23 @@ from ..stores.files.strict import NotStrict, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 TIMEOUT = 60
 
 
 class GitFailed(Invalid):
     """git could not answer."""
+
+
+class Head(Record):
+    """A commit: its name, those of its parents, who wrote it and when, and the first line of what they said."""
+
+    commit: str
+    parents: tuple[str, ...]
+    by: str
+    at: str
+    subject: str
 
 
 class Git:
@@ -116,22 +127,28 @@ class Git:
         """The bytes of a file in the latest commit; none where it has no such file."""
         return self.run("cat-file", "blob", f"HEAD:{path}", ok=(0, 128))
 
-    def log(self, start: str, path: str) -> Iterator[tuple[list[str], str, str]]:
-        """Every commit that changed a path, latest first: (hash, author, time, subject), its blobs before and after."""
+    def commits(self, paths: Iterable[str]) -> list[Head]:
+        """Every commit that changed one of these paths, over all parents of merges, the latest first."""
         try:
-            self.commit(start)
+            self.commit("HEAD")
         except Invalid:  # nothing is committed yet
-            return
-        how = ("-z", "--format=%H%x00%an%x00%aI%x00%s", "--raw", "--no-abbrev", "--no-renames")
-        output = self.run("log", *how, "--diff-merges=first-parent", start, "--", path)
-        tokens = [os.fsdecode(part) for part in output.split(b"\0")]
-        at = 0
-        while at + 4 <= len(tokens):
-            head, at = tokens[at : at + 4], at + 4
-            while at + 1 < len(tokens) and tokens[at].lstrip("\n").startswith(":"):
-                _, _, old, new, _ = tokens[at].split(" ")
-                yield head, old, new
-                at += 2
+            return []
+        how = ("-z", "--format=%H%x00%P%x00%an%x00%aI%x00%s", "--full-history", "--date-order")
+        tokens = _split(self.run("log", *how, "HEAD", "--", *paths))
+        return [
+            Head(commit, tuple(parents.split()), by, at, subject)
+            for commit, parents, by, at, subject in zip(*[iter(tokens)] * 5, strict=True)
+        ]
+
+    def blobs(self, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        """The names of the blobs at these (commit, path), without those where there is none."""
+        asked = [place for place in dict.fromkeys(places) if "\n" not in place[1]]
+        if not asked:
+            return {}
+        given = "".join(f"{commit}:{path}\n" for commit, path in asked)
+        told = self.run("cat-file", "--batch-check=%(objecttype) %(objectname)", given=os.fsencode(given))
+        lines = [line.split(b" ") for line in told.split(b"\n")]
+        return {place: words[1].decode() for place, words in zip(asked, lines, strict=False) if words[0] == b"blob"}
 
     def stages(self) -> dict[str, dict[int, str]]:
         """The files of the board that a merge left in conflict: the blobs of their stages 1 to 3 by path."""

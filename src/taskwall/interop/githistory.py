@@ -6,12 +6,14 @@ import os
 
 from ..core.errors import Invalid, UnknownTask
 from ..core.graph import natural
+from ..core.model import id_flaw
 from ..core.record import Record
 from ..results import PAGE, Report
 from ..stores.files.disk import DISK, NotPlain
 from ..stores.files.folder import SUFFIX
 from ..stores.files.store import FileStore
 from ..stores.files.view import FileView
+from ..stores.whole import is_archived
 from .git import Git, is_task_file, task_in
 from .words import Word, changes
 
@@ -19,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..core.model import Task
 
 WORKTREE = "the worktree"
 MAX_WORDS = 12
@@ -172,7 +175,9 @@ def history(board: str, asked: str, limit: int = PAGE) -> GitHistory:
     except UnknownTask as error:  # git may know a task that is no longer there
         task_id, unknown = asked, error
     name = view.name_of(task_id) if isinstance(view, FileView) else task_id + SUFFIX
-    found = list(_commits(git, task_id, git.path(name)))
+    if unknown and id_flaw(task_id):
+        raise unknown
+    found = list(_Past(git, task_id, name).commits())
     now = next((each for each in diff(board, "", PAGE).tasks if each.task == task_id), None) if found else None
     if unknown and not found:
         raise unknown
@@ -181,29 +186,76 @@ def history(board: str, asked: str, limit: int = PAGE) -> GitHistory:
     return GitHistory(task_id, (*reversed(page), *latest), more=len(found) - len(page))
 
 
-def _commits(git: Git, task_id: str, path: str) -> Iterator[Commit]:
-    """The latest first."""
-    start: str | None = "HEAD"
-    while start and path:
-        before, start_at = path, start
-        start, path = None, ""
-        for head, old, new in git.log(start_at, before):
-            blobs = git.texts(name for name in (old, new) if name.strip("0"))
-            was, now = (task_in(before, blobs[name]) if name in blobs else None for name in (old, new))
-            if was is None and (other := _renamed(git, head[0], task_id)):
-                start, path = f"{head[0]}^", other
-                was = task_in(other, git.texts([git.files(git.commit(start))[other]]).popitem()[1])
-            if told := changes(was, now):
-                yield Commit(head[0], head[2], head[1], head[3], told)
+class _Past:
+    """What a task was in every commit that changed it, under whatever path its file lay then."""
 
+    def __init__(self, git: Git, task_id: str, name: str) -> None:
+        self._git, self._id = git, task_id
+        # What git knows under the usual name may lie elsewhere since the last commit.
+        self._paths = list(dict.fromkeys(map(git.path, (name.replace(os.sep, "/"), task_id + SUFFIX))))
+        self._look()
+        while others := self._other_paths():
+            self._paths += sorted(others)
+            self._look()
 
-def _renamed(git: Git, commit: str, task_id: str) -> str | None:
-    """The path under which a commit's parent had the task, for the commit made its file anew."""
-    try:
-        parent = git.commit(f"{commit}^")
-    except Invalid:
+    def _look(self) -> None:
+        self._heads = self._git.commits(self._paths)
+        commits = {commit for head in self._heads for commit in (head.commit, *head.parents)}
+        self._names = self._git.blobs((commit, path) for commit in commits for path in self._paths)
+        self._texts = self._git.texts(self._names.values())
+
+    def _at(self, commit: str) -> tuple[str, Task] | None:
+        """The path and the task of a commit, None without one. A file in the archive gives way, as on the board."""
+        for path in sorted(self._paths, key=self._is_archived):
+            if name := self._names.get((commit, path)):
+                task = task_in(path, self._texts.get(name))
+                if task.id == self._id or task.flaw:
+                    return path, task
         return None
-    before, after = git.files(parent), git.files(commit)
-    gone = {path: name for path, name in before.items() if path not in after}
-    texts = git.texts(gone.values())
-    return next((path for path, name in gone.items() if task_in(path, texts[name]).id == task_id), None)
+
+    def _is_archived(self, path: str) -> bool:
+        return is_archived(path.removeprefix(self._git.path("")))
+
+    def _other_paths(self) -> set[str]:
+        """From where its file came, or where it went, in the commits in which it seems to be made or removed."""
+        found = set()
+        for head in self._heads:
+            now, before = self._at(head.commit), [self._at(parent) for parent in head.parents]
+            if before and now and not any(before):
+                found.add(self._moved(head.parents[0], head.commit))
+            elif before and not now and all(before):
+                found.add(self._moved(head.commit, head.parents[0]))
+        return found - {"", *self._paths}
+
+    def _moved(self, there: str, gone: str) -> str:
+        """The path under which the one commit has the task, and the other one nothing; "" without."""
+        paths, others = self._git.files(there), self._git.files(gone)
+        only = {path: name for path, name in paths.items() if path not in others}
+        texts = self._git.texts(only.values())
+        return next((path for path, name in only.items() if task_in(path, texts.get(name)).id == self._id), "")
+
+    def commits(self) -> Iterator[Commit]:
+        """The commits that changed the task, the latest first."""
+        for head in self._heads:
+            now = self._at(head.commit)
+            first, *others = [self._words(self._at(parent), now) for parent in head.parents] or [self._words(None, now)]
+            # What a merge took from one of its parents, a commit there has told.
+            if told := tuple(word for word in first if all(_is_among(word, words) for words in others)):
+                yield Commit(head.commit, head.at, head.by, head.subject, told)
+
+    def _words(self, was: tuple[str, Task] | None, now: tuple[str, Task] | None) -> tuple[Word, ...]:
+        told = changes(was and was[1], now and now[1])
+        before, after = (place is not None and self._is_archived(place[0]) for place in (was, now))
+        if was and now and after and not before:
+            told += (Word("archived", "archived"),)
+        elif was and now and before and not after and not told:
+            told = (Word("returned", "back from the archive"),)
+        return told
+
+
+SEVERAL = ("blocked_by", "labels", "products", "checks", "options", "note", "metadata", "other")
+"""Words of which each tells of another item."""
+
+
+def _is_among(word: Word, words: tuple[Word, ...]) -> bool:
+    return any(word.what == each.what and (word.text == each.text or word.what not in SEVERAL) for each in words)

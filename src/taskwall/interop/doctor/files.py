@@ -72,9 +72,15 @@ def _task_text(data: bytes) -> str | None:
 
 def _last_good(sight: Sight, file: File) -> str | None:
     """The latest commit in which the file was a task."""
-    for head, _, name in sight.git.log("HEAD", sight.git.path(file.name)) if sight.git else ():
-        if _task_text(sight.git.texts([name]).get(name, b"") if sight.git else b""):
-            return head[0][:12]
+    if sight.git is None:
+        return None
+    path = sight.git.path(file.name)
+    heads = sight.git.commits([path])
+    names = sight.git.blobs((head.commit, path) for head in heads)
+    for head in heads:
+        name = names.get((head.commit, path), "")
+        if name and _task_text(sight.git.texts([name]).get(name, b"")):
+            return head.commit[:12]
     return None
 
 
