@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from boardfiles import Files
 from conftest import Clock, add, ids, open_board, open_store
 from hypothesis import given
 from hypothesis import strategies as st
@@ -409,3 +410,22 @@ def test_an_edge_moved_to_a_held_parent_leaves_no_cycle(tmp_path):
     assert json.loads((tmp_path / ".tasks/P.json").read_text())["blocks"] == []
     assert bob.why("X").waiting.cycles == ()
     assert bob.claim("X").row.task.id == "X"
+
+
+def test_a_blocker_that_does_not_exist_is_shown_among_those_that_a_task_waits_for(tmp_path):
+    theirs = {"id": "t", "subject": "t", "status": "pending", "blockedBy": ["gone", "a"]}
+    board = Files(tmp_path, {"t.json": json.dumps(theirs)}).board()
+    add(board, "a")
+    add(board, "z", "t")
+    told = render.text(board.get("t")).splitlines()
+    at = told.index("Waits for:")
+    assert told[at + 1 : at + 5] == [
+        "- [ ] a: task a [pending]",
+        "- gone: does not exist",
+        "Dependents:",
+        "- [ ] z: task z [pending] blockedBy=t",
+    ]
+    board.cancel("a", drop_edges=True)
+    told = render.text(board.get("t")).splitlines()
+    at = told.index("Waits for:")
+    assert told[at + 1] == "- gone: does not exist" and "Children:" not in told

@@ -138,11 +138,11 @@ def _shown(answer: Shown, *, whole: bool = False) -> list[str]:
     lines += [f"{safe(key)}: {printed(value)}" for key, value in task.extra.items()]
     if answer.claim:
         lines.append(f"claim: {_claim(answer.claim)}")
-    related = (("Waits for:", answer.blockers), ("Children:", answer.children), ("Dependents:", answer.dependents))
-    for title, items in related:
+    gone = [f"- {safe(i)}: does not exist" for i in answer.missing]
+    waits = [*(f"- {line(item)}" for item in answer.blockers[:MAX_ITEMS]), *rest(answer.blockers), *gone]
+    lines += ["Waits for:", *waits, *(f"  {outcome}" for outcome in came_of(answer.blockers))] if waits else []
+    for title, items in (("Children:", answer.children), ("Dependents:", answer.dependents)):
         lines += [title, *(f"- {line(item)}" for item in items[:MAX_ITEMS]), *rest(items)] if items else []
-        lines += [f"  {outcome}" for outcome in came_of(items)] if items is answer.blockers else []
-    lines += [f"- {safe(i)}: does not exist" for i in answer.missing]
     notes = task.notes if whole else task.notes[-MAX_ITEMS:]
     earlier, most = len(task.notes) - len(notes), MAX_NOTES // max(1, len(notes))
     texts = (indented(n["text"]) if whole else block(n["text"], most) for n in notes)
