@@ -123,6 +123,15 @@ def test_exit_statuses_tell_what_happened(tw, words, status):
         assert envelope["ok"] or set(envelope["error"]) == {"code", "message", "task", "by", "next"}
 
 
+def test_a_move_to_nowhere_is_refused_before_anything_is_made(tw, tmp_path):
+    tw("add", "one")
+    before = sorted(tmp_path.rglob("*"))
+    for nowhere in ("", " "):
+        refused = tw("move", nowhere)
+        assert refused.status == 2 and "where the board is to go has no name" in refused.err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_next_says_who_must_act_and_exits_so(tw):
     tw("add", "decide", "--id", "decide", "--for", "user")
     tw("add", "build", "--id", "build", "-b", "decide")

@@ -169,6 +169,11 @@ def refused(function, *arguments):
 def test_what_cannot_be_meant_is_refused_with_what_can():
     assert "it takes task_id" in refused(bind, VERBS["get_task"], {"task_id": "t", "colour": "red"}).next
     assert "needs task_id" in refused(bind, VERBS["get_task"], {}).message
+    for limit in (float("inf"), float("nan"), 1.5, "many", True, [3]):
+        told = refused(bind, VERBS["list_tasks"], {"limit": limit}).message
+        assert told == f"list_tasks: limit is {str(limit)!r}, must be a whole number"
+    told = refused(bind, VERBS["release_task"], {"task_id": "t", "failed": "perhaps"}).message
+    assert told == "release_task: failed is 'perhaps', must be true or false"
     for name, given in [
         ("get_task", {"task_id": {"a": 1}}),
         ("get_task", {"task_id": ["a"]}),

@@ -142,7 +142,19 @@ def test_a_form_of_another_page_cannot_be_taken_for_json(wall, files):
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
         answer = wall.client.post("/api/verbs/claim_task", content=b'{"task_id": "a"}', headers={"Content-Type": kind})
         assert answer.status_code == 400 and untouched(files)
-    assert wall.client.get("/api/verbs/claim_task?task_id=a").status_code == 404 and untouched(files)
+        error = answer.json()["error"]
+        said = f"says that it is {kind!r}" if kind else "does not say what it is"
+        assert error["message"] == f"the request {said}; it must be JSON"
+        assert error["next"] == "send the header Content-Type: application/json"
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
+def test_a_verb_is_called_by_post_alone(wall, files, method):
+    answer = wall.client.request(method, "/api/verbs/claim_task?task_id=a")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST") and untouched(files)
+    assert answer.json()["error"]["message"] == f"claim_task is called by POST, not by {method}"
+    answer = wall.client.request(method, "/api/verbs/no_such_verb")
+    assert answer.status_code == 404 and "no_such_verb" in answer.json()["error"]["message"]
 
 
 def test_too_large_a_request_is_refused_whatever_it_says_of_its_length(wall):
@@ -150,7 +162,8 @@ def test_too_large_a_request_is_refused_whatever_it_says_of_its_length(wall):
     kind = {"Content-Type": "application/json"}
     assert wall.client.post("/api/verbs/create_task", content=large, headers=kind).status_code == 400
     pieces = iter([large[n : n + 65536] for n in range(0, len(large), 65536)])
-    assert wall.client.post("/api/verbs/create_task", content=pieces, headers=kind).status_code == 400
+    answer = wall.client.post("/api/verbs/create_task", content=pieces, headers=kind)
+    assert answer.status_code == 400 and "at most 1048576 bytes" in answer.json()["error"]["message"]
     assert wall.ask("list_tasks").json()["data"]["total"] == 1
 
 

@@ -294,7 +294,7 @@ def _coerced(kind: str, value: Any, where: str) -> Any:
         return _COERCE[kind](value)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         lists = {"Ids": "a list of ids", "list[str]": "a list of strings", "list[Draft]": "a list of tasks"}
-        wanted = lists.get(kind, f"a {KINDS[kind]}")
+        wanted = {"int": "a whole number", "bool": "true or false", **lists}.get(kind, f"a {KINDS[kind]}")
         raise Invalid(f"{where} is {str(value)[:80]!r}, must be {wanted}", next="send it again") from None
 
 

@@ -86,7 +86,9 @@ def move(location: Location, target: str, actor: str | None) -> Report:
 
 
 def _target(given: str) -> Location:
-    """Where a board is to go; a folder is made when the one that holds it is there."""
+    """Where a board is to go; a folder is made when the one that holds it is there. Raises Invalid."""
+    if not given.strip():
+        raise Invalid("where the board is to go has no name", next="name postgresql://…?board=NAME, or a folder")
     try:
         if "://" not in given:
             os.makedirs(given, exist_ok=True)

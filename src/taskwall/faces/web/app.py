@@ -91,6 +91,7 @@ class Wall:
         routes = [
             Route("/api/events", self._events),
             Route("/api/verbs/{name}", self._verb, methods=["POST"]),
+            Route("/api/verbs/{name}", self._no_post, methods=["DELETE", "GET", "PATCH", "PUT"]),
             Route("/api/actions", self._actions),
             Route("/api/lanes", self._lanes),
             Route("/api/log", self._log),
@@ -118,16 +119,27 @@ class Wall:
         """Any verb, with the arguments that it takes as a JSON object."""
         name = request.path_params["name"]
         verb = VERBS.get(name)
-        arguments = await _body(request)
+        try:
+            arguments = await _body(request)
+        except Invalid as error:
+            return _json(refusal_envelope(error), STATUSES[error.code])
 
         def run(board: Board) -> Any:
-            if arguments is None:
-                raise Invalid(f"a request must be application/json of at most {MAX_BODY} bytes", next="send less")
             if verb and verb.writes and not self._writable:
                 raise ReadOnly("this page was opened for reading only", next="`taskwall web` without --read-only acts")
             return envelope(registry.call(board, name, arguments))
 
         return await (self._writes if verb and verb.writes else self._reads).run(run)
+
+    async def _no_post(self, request: Request) -> Response:
+        """A verb that is asked for in another way than it is called."""
+        name = request.path_params["name"]
+        if name not in VERBS:
+            return _json(refusal_envelope(Invalid(f"no verb {name!r}", next="/api/openapi.json names them")), 404)
+        way = "POST its arguments as one JSON object, with the header Content-Type: application/json"
+        told = _json(refusal_envelope(Invalid(f"{name} is called by POST, not by {request.method}", next=way)), 405)
+        told.headers["Allow"] = "POST"
+        return told
 
     async def _actions(self, request: Request) -> Response:
         """What this actor may do with `task` now; nothing on a page for reading."""
@@ -162,15 +174,18 @@ class Wall:
         return _json(description())
 
 
-async def _body(request: Request) -> str | None:
-    """The text of a request; None when it is too long or says that it is something else than JSON."""
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        return None
+async def _body(request: Request) -> str:
+    """The text of a request. Raises Invalid when it does not say that it is JSON, or when it is too long."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    if kind != "application/json":
+        told = f"the request says that it is {kind[:80]!r}" if kind else "the request does not say what it is"
+        raise Invalid(f"{told}; it must be JSON", next="send the header Content-Type: application/json")
     data = b""
     async for chunk in request.stream():
         data += chunk
         if len(data) > MAX_BODY:
-            return None
+            way = "say less in one request: long text belongs into a file that the task names"
+            raise Invalid(f"a request has at most {MAX_BODY} bytes, and this one is longer", next=way)
     return data.decode("utf-8", "replace")
 
 
