@@ -484,6 +484,62 @@ def test_checklists(project):
     assert (tasks["走水电"]["description"], tasks["lamps"]["labels"]) == ("on both floors", ["Later"])
 
 
+BOXES = """- [ ] a
+- [　] b
+- [x] c
+- [V] d
+- [✓] e
+- [✔\ufe0f] f
+- [√]g
+- [/] h
+- [-] i
+- [>] j
+  - [ ] j1
+- [!] k
+- [?] l
+- [o] m
+- [~] n
+1. [x] o
+   and more of it
+   * [☑] o1
+"""
+
+
+def test_whatever_mark_stands_in_the_box_it_is_an_item(project):
+    answer = project.bring_text("todo.md", BOXES)
+    tasks = project.tasks
+    assert answer.records == len(tasks) == len(BOXES.splitlines()) - 1
+    assert {i for i, task in tasks.items() if task["status"] == "completed"} == {"c", "d", "e", "f", "g", "o", "o1"}
+    assert {i for i, task in tasks.items() if task["status"] == "cancelled"} == {"i", "n"}
+    assert {i: task["hold"] for i, task in tasks.items() if "hold" in task} == {
+        "j": "deferred when it was imported", "l": "its status was '?'", "m": "its status was 'o'",
+    }  # fmt: skip
+    assert [(tasks[i]["parent"], tasks[i[0]].get("description")) for i in ("j1", "o1")] == [
+        ("j", ""), ("o", "and more of it"),
+    ]  # fmt: skip
+    assert (tasks["k"]["priority"], len(told(answer, "in progress"))) == (1, 1)
+    assert [line.partition(": ")[0] for line in told(answer, "guessed")] == ["todo.md:13", "todo.md:14", "todo.md:15"]
+    assert told(answer, "skipped") == []
+
+
+def test_a_box_that_makes_no_item_is_told_and_a_link_is_none(project):
+    boxes = "- [] none\n- [  ] wide\n- [WIP] word\n- [1] Knuth\n- [q]uit\n- [ ]\n> - [ ] quoted\n"
+    links = "- [x](url)\n- [x]: http://url\n- [text](url)\n- [text][ref]\n- [^1]: note\n- [@knuth]\n- [[page]]\n"
+    answer = project.bring_text("todo.md", f"- [ ] item\n\n{boxes}{links}")
+    assert (answer.created, answer.records) == (("item",), 1)
+    assert [line.partition(" is no item")[0] for line in told(answer, "skipped")] == [
+        f"todo.md:{number}: {line!r}" for number, line in enumerate(boxes.splitlines(), 3)
+    ]
+
+
+def test_code_begins_and_ends_where_markdown_says_and_what_it_swallows_is_told(project):
+    code = "````\n- [ ] no\n```\n- [ ] no\n```` x\n- [ ] no\n`````\n"
+    text = f"- [ ] one\n```js``` inline\n- [ ] two\n{code}- [ ] three\n> ~~~\n- [ ] four\n"
+    answer = project.bring_text("todo.md", f"{text}- ```\n  - [ ] no\n  ```\n- [ ] five\n~~~\n- [ ] six\n")
+    assert answer.created == ("one", "two", "three", "four", "five")
+    assert told(answer, "skipped") == ["todo.md:18: code begins here and never ends, with 1 line with a box in it"]
+
+
 # Whatever it is
 
 

@@ -177,7 +177,7 @@ def _markdown(text: str) -> str | None:
             return "ticket"
         if re.search(r"^id:", head, re.MULTILINE) and re.search(r"^title:", head, re.MULTILINE):
             return "backlog"
-    return "checklist" if any(map(checklist.ITEM.match, text.expandtabs(4).splitlines())) else None
+    return "checklist" if any(map(checklist.item_in, text.expandtabs(4).splitlines())) else None
 
 
 def _values(text: str) -> Iterator[object]:
