@@ -15,6 +15,8 @@ from importing import Project, lines, told
 from taskwall.core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, Actor, Task, id_flaw
 from taskwall.core.rules.incoming import Incoming
 from taskwall.core.state import find_cycle
+from taskwall.interop.importers import FORMATS
+from taskwall.interop.importers.source import Text
 from taskwall.render import text
 from taskwall.wording import UNSAFE
 from taskwall.stores.files.strict import parse
@@ -322,3 +324,126 @@ def test_a_promise_that_leads_outside_is_no_product(project):
     (found,) = project.tasks.values()
     assert (found["products"], found["metadata"], found["rev"]) == (["ok/*.txt"], {"left_out": ["../x", "a\nb"]}, 1)
     assert len(told(answer, "fitted")) == 2
+
+
+# Items of a checklist, which have no ids
+
+
+def done(project, task_id):
+    project.edit(task_id, status="completed", owner="ann", result="well")
+
+
+def test_items_whose_heading_or_parent_was_renamed_are_the_same_tasks(project):
+    project.bring_text("plan.md", "# One\n- [ ] bricks\n- [ ] wall\n  - [ ] test\n- [ ] roof\n  - [ ] test\n")
+    done(project, "bricks")
+    done(project, "test")
+    renamed = "# One (May)\n- [ ] bricks\n- [ ] wall\n  - [ ] test\n- [ ] the roof\n  - [ ] test\n"
+    answer = project.bring_text("plan.md", renamed)
+    tasks = project.tasks
+    assert (answer.created, len(answer.updated), len(tasks)) == (("the-roof",), 4, 6)
+    assert {i for i, task in tasks.items() if task["status"] == "completed"} == {"bricks", "test"}
+    assert (tasks["test"]["parent"], tasks["checklist-test"]["parent"]) == ("wall", "the-roof")
+    assert tasks["bricks"]["labels"] == ["One (May)"]
+    assert told(answer, "gone") == ["plan.md: roof: roof [pending]"]
+    before = project.texts
+    assert project.bring(project.folder / "plan.md").unchanged == 5
+    assert project.texts == before
+
+
+def test_a_finished_item_that_went_to_the_archive_is_still_known(project):
+    project.bring_text("plan.md", "# One\n- [x] bricks\n- [x] bricks\n- [ ] wall\n")
+    archive = project.here / ".tasks/archive/2026-01"
+    archive.mkdir(parents=True)
+    for name in ("bricks", "checklist-bricks"):
+        (project.here / f".tasks/{name}.json").rename(archive / f"{name}.json")
+    assert project.bring(project.folder / "plan.md").unchanged == 3
+    answer = project.bring_text("plan.md", "# Two\n- [x] bricks\n- [x] bricks\n- [ ] wall\n")
+    assert (answer.created, len(answer.updated)) == ((), 3)
+
+
+def test_of_two_items_of_one_name_the_finished_one_is_not_reopened_by_its_removal(project):
+    project.bring_text("plan.md", "# One\n- [x] test\n- [ ] test\n")
+    for _ in range(2):
+        answer = project.bring_text("plan.md", "# One\n- [ ] test\n")
+        statuses = [project.tasks[i]["status"] for i in ("test", "checklist-test")]
+        assert (statuses, answer.updated) == (["completed", "pending"], ())
+        assert told(answer, "gone") == ["plan.md: test: test [completed]"]
+        assert told(answer, "guessed") == [
+            "plan.md:2: One/test is taken for checklist-test; another of its text is gone from there"
+        ]
+
+
+def test_what_is_reopened_below_one_of_several_of_one_name_is_told(project):
+    project.bring_text("plan.md", "- [ ] room\n  - [x] paint\n- [ ] room\n  - [ ] paint\n")
+    answer = project.bring_text("plan.md", "- [ ] room\n  - [ ] paint\n")
+    assert project.tasks["paint"]["status"] == "pending"
+    assert any("paint was completed and is open again" in line for line in told(answer, "guessed"))
+
+
+def test_what_is_reopened_among_items_of_one_name_is_told(project):
+    project.bring_text("plan.md", "- [x] test\n- [ ] test\n")
+    answer = project.bring_text("plan.md", "- [ ] test\n- [ ] test\n")
+    assert project.tasks["test"]["status"] == "pending"
+    assert told(answer, "guessed") == [
+        "plan.md:1: test was completed and is open again; another of its text may be meant"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("after", "created", "guess"),
+    [
+        ("# C\n- [ ] t\n# D\n- [ ] t\n", 0, "is taken for t, one of several of its text"),
+        ("# C\n- [ ] t\n- [ ] t\n- [ ] t\n", 3, "may be t or checklist-t; that is not certain, so it is a new task"),
+        ("# A\n- [ ] t\n# C\n- [ ] u\n  - [ ] t\n", 1, "is taken for checklist-t, which is completed here"),
+    ],
+)
+def test_which_of_several_alike_an_item_is_that_stands_elsewhere_is_told(project, after, created, guess):
+    project.bring_text("plan.md", "# A\n- [ ] t\n# B\n- [ ] t\n")
+    done(project, "checklist-t")
+    answer = project.bring_text("plan.md", after)
+    assert len(answer.created) == created
+    assert any(guess in line for line in told(answer, "guessed"))
+    assert project.tasks["checklist-t"]["status"] == "completed"
+    assert project.bring(project.folder / "plan.md").updated == ()
+
+
+def test_what_is_no_longer_in_a_source_is_told_where_that_is_certain(project):
+    for name in ("1", "2"):
+        project.write(f"b/tasks/{name}.md", f"---\nid: task-{name}\ntitle: t{name}\nstatus: Done\n---\n")
+    project.bring(project.folder / "b", "backlog")
+    project.write("b/tasks/1.md", b"\xff")
+    assert told(project.bring(project.folder / "b", "backlog"), "gone") == []
+    (project.folder / "b/tasks/1.md").unlink()
+    assert told(project.bring(project.folder / "b", "backlog"), "gone") == ["b: task-1: t1 [completed]"]
+    for name in ("1", "2"):
+        assert told(project.bring_text(f"{name}.jsonl", lines(issue(f"bd-{name}"))), "gone") == []
+
+
+checklists = st.lists(
+    st.tuples(st.sampled_from(["# A", "# B", "- [ ] ", "- [x] ", "  - [ ] ", "  - [x] "]), st.sampled_from("tu")),
+    min_size=1,
+    max_size=7,
+).map(lambda told: "".join(f"{mark}{text * mark.endswith(' ')}\n" for mark, text in told))
+
+
+@settings(max_examples=200)
+@given(st.lists(checklists, min_size=2, max_size=4))
+def test_however_a_checklist_is_edited_each_item_is_one_task_and_the_next_import_agrees(texts):
+    board = open_board(MemoryStore(), clock=Clock())
+    for written in texts:
+        items = FORMATS["checklist"].read([Text("f.md", written)]).items
+        before = {task.id: task for task in board.store.read()}
+        brought = board.bring_in(items, format="checklist", board="f.md")
+        after = {task.id: task for task in board.store.read()}
+        assert len(brought.created) + len(brought.updated) + brought.unchanged == len(items)
+        assert len(after) == len(before) + len(brought.created)
+        ids = [task.metadata["source"]["id"] for task in after.values()]
+        assert len(set(ids)) == len(ids)
+        again = board.bring_in(items, format="checklist", board="f.md")
+        assert not again.put
+        alike = {name.removesuffix("~2") for name in (*ids, *(item.source for item in items)) if name.endswith("~2")}
+        for i in brought.updated:
+            if before[i].closed and not after[i].closed:
+                was, now = (tasks[i].metadata["source"]["id"] for tasks in (before, after))
+                is_certain = was == now and was.partition("~")[0] not in alike
+                assert is_certain or any(i in finding.text.replace(",", " ").split() for finding in brought.findings)

@@ -7,7 +7,7 @@ import os
 from ..config import open_board, open_for_trial
 from ..core.errors import Invalid, Unreadable
 from ..core.model import READ_ONLY_DIALECTS
-from ..core.rules.incoming import KINDS, UNREADABLE, Finding
+from ..core.rules.incoming import GONE, KINDS, UNREADABLE, Finding
 from ..outcomes import Imported
 from .importers import FORMATS, find_source, format_named, read_source
 
@@ -38,10 +38,13 @@ def import_board(location: Location, actor: Actor, *, path: str, format: str = "
     where = "" if source.form.worldwide else _name_of(source.path, board.root)
     brought = board.bring_in(batch.items, format=source.form.name, board=where, dry_run=dry_run)
     order = {kind: place for place, kind in enumerate(KINDS)}
-    findings = sorted((*batch.findings, *brought.findings), key=lambda finding: order[finding.kind])
+    told = (*batch.findings, *brought.findings)
+    if any(finding.kind == UNREADABLE for finding in told):  # then what is not there may be what could not be read
+        told = tuple(finding for finding in told if finding.kind != GONE)
+    findings = sorted(told, key=lambda finding: order[finding.kind])
     done = (brought.created, brought.updated, brought.unchanged)
-    told = (tuple(findings), tuple(board.store.notices))
-    return Imported(source.form.name, source.path, dry_run, batch.records, *done, *told)
+    rest = (tuple(findings), tuple(board.store.notices))
+    return Imported(source.form.name, source.path, dry_run, batch.records, *done, *rest)
 
 
 def _read_only(batch: Batch) -> Batch:

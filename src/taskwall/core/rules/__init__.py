@@ -4,7 +4,7 @@ No clock, disk, lock or print. A refusal is raised before anything is returned, 
 
 making: create, update · claiming: claim, complete, release, heartbeat · deciding: ask, answer, hold, resume ·
 ending: cancel, reopen · proving: what stands between work and its end · change: what they return and what they share ·
-importing: bring_in, with incoming, places and fitting; loaded by who asks for it
+importing: bring_in, with incoming, fitting, remembered, recognising and places; loaded by who asks for it
 """
 
 # mypy: implicit-reexport

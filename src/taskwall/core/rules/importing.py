@@ -16,8 +16,9 @@ from ..state import open_waits
 from ..view import Overlay
 from .change import event
 from .fitting import fit, shallow
-from .incoming import CONFLICT, CYCLIC, EARLY, FITTED, RELEASED, UNREADABLE, Brought, Finding, Incoming
-from .places import Places, digest, source_id
+from .incoming import CONFLICT, CYCLIC, EARLY, FITTED, GUESSED, RELEASED, UNREADABLE, Brought, Finding, Incoming
+from .places import Places
+from .remembered import UNITS, UNSET, last_seen, mark, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,17 +27,6 @@ if TYPE_CHECKING:
 
     from ..model import Actor
     from ..view import View
-
-UNITS = {
-    "subject": ("subject",),
-    "description": ("description",),
-    "status": ("status", "owner", "hold", "question", "options", "answer", "result"),
-    "blockedBy": ("blocked_by",),
-    "parent": ("parent",),
-    "priority": ("priority",),
-    "labels": ("labels",),
-}
-"""What is changed as one, here or there, and the fields that belong to it."""
 
 
 class _Arrival(Record):
@@ -64,18 +54,26 @@ def bring_in(
     origin = {"format": format, **({"board": board} if board else {})}
     items = [fitted for item, now in zip(incoming, times, strict=True) if (fitted := _fitted(item, now, findings))]
     places = Places(view, items, origin, findings)
-    arrivals = [_arrive(view.get(places.here[item.source]), item, origin, places, findings) for item in items]
+    arrivals = [_arrive(view.get(places.here[item.source]), item, places, findings) for item in items]
     arrivals = [_dated(arrival, actor, now) for arrival, now in zip(arrivals, times, strict=False)]
     after = Overlay(view, [arrival.new for arrival in arrivals])
     arrivals = _without_rings(after, arrivals, findings)
-    settled = [(arrival, _remembered(arrival, origin)) for arrival in arrivals]
+    settled = [(arrival, _remembered(arrival, origin | {"id": places.name(arrival.item)})) for arrival in arrivals]
     changed = [(a, task) for a, task in settled if task != a.old]
     put = [task.replace(rev=task.rev + 1, updated_at=times[-1]) if a.old else task for a, task in changed]
+    findings += [
+        Finding(
+            GUESSED, a.item.where, f"{task.id} was {a.old.status} and is open again; another of its text may be meant"
+        )
+        for a, task in changed
+        if a.old and a.old.closed and not task.closed and places.is_doubtful(a.item)
+    ]
     findings += [
         Finding(EARLY, a.item.where, f"{task.id} is completed, and {waits[0].text}")
         for a, task in changed
         if task.status == COMPLETED and (waits := open_waits(after, task))
     ]
+    places.tell_gone()
     return Brought(
         tuple(put),
         tuple(event(actor, times[-1], "import", task, **origin) for task in put),
@@ -108,29 +106,18 @@ MAX_TASK = 512 * 1024
 """How large a task from elsewhere may be in its file, in bytes."""
 
 
-def _digest(task: Task, unit: str, dropped: dict[str, Any]) -> str:
-    """The digest of some fields; an edge that was dropped counts as there."""
-    if unit == "blockedBy":
-        return digest(sorted({*task.blocked_by, *dropped.get(unit, ())}))
-    if unit == "parent":
-        return digest(task.parent or dropped.get(unit))
-    return digest([getattr(task, field) for field in UNITS[unit]])
-
-
-def _arrive(
-    old: Task | None, item: Incoming, origin: dict[str, str], places: Places, findings: list[Finding]
-) -> _Arrival:
+def _arrive(old: Task | None, item: Incoming, places: Places, findings: list[Finding]) -> _Arrival:
     """The task under its id here: new, or what stands here with what was changed in the source alone."""
     new = item.task.replace(
         id=places.here[item.source],
-        dialect=_OURS.dialect,
+        dialect=Task.__defaults__["dialect"],
         blocked_by=tuple(dict.fromkeys(places.refer(name, item) for name in item.task.blocked_by)),
         parent=places.refer(item.task.parent, item) if item.task.parent else None,
     )
-    seen = {unit: _digest(new, unit, {}) for unit in UNITS}
+    seen = {unit: mark(new, unit) for unit in UNITS}
     if old is None:
         return _Arrival(item, None, new, seen=seen)
-    if item.native or not old.gated or old.flaw or source_id(old, origin) != item.source:
+    if item.native or not old.gated or old.flaw or not places.is_same(item, old):
         if old.flaw or stored(old) != stored(new):
             why = f"cannot be read: {old.flaw}" if old.flaw else "is on this board already, and differs"
             findings.append(Finding(CONFLICT, item.where, f"{old.id} {why}"))
@@ -139,11 +126,10 @@ def _arrive(
 
 
 def _merged(old: Task, item: Incoming, new: Task, seen: dict[str, str], findings: list[Finding]) -> _Arrival:
-    source = old.metadata["source"]
-    base, dropped = (_plain(source.get(name)) for name in ("seen", "dropped"))
+    base, dropped = last_seen(old), plain(old.metadata["source"].get("dropped"))
     owned, moves = set(), set()
     for unit, theirs in seen.items():
-        before, mine = base.get(unit, _UNSET[unit]), _digest(old, unit, dropped)
+        before, mine = base[unit], mark(old, unit, dropped)
         if mine == before:
             owned.add(unit)
             moves |= {unit} if theirs != before else set()
@@ -159,13 +145,6 @@ def _merged(old: Task, item: Incoming, new: Task, seen: dict[str, str], findings
     return _Arrival(item, old, old.replace(**fields, notes=notes), frozenset(owned), seen, kept)
 
 
-def _plain(value: Any) -> dict[str, Any]:
-    """What is remembered in metadata, which anybody may have edited: texts and lists of them by their names."""
-    found = value.items() if isinstance(value, dict) else ()
-    lists = {name: [i for i in inner if isinstance(i, str)] for name, inner in found if isinstance(inner, list)}
-    return lists | {name: inner for name, inner in found if isinstance(inner, str)}
-
-
 def _dated(arrival: _Arrival, actor: Actor, now: str) -> _Arrival:
     """A new task, with the times that its source does not tell; one of ours comes back as it was."""
     new = arrival.new
@@ -175,14 +154,14 @@ def _dated(arrival: _Arrival, actor: Actor, now: str) -> _Arrival:
     return arrival.replace(new=new.replace(**known, updated_at=new.updated_at or now, rev=new.rev or 1))
 
 
-def _remembered(arrival: _Arrival, origin: dict[str, str]) -> Task:
+def _remembered(arrival: _Arrival, named: dict[str, str]) -> Task:
     """The task with what the next import must know of this one; one of ours is known by its id."""
     if arrival.item.native:
         dropped = {"dropped": arrival.dropped} if arrival.dropped else {}
         return arrival.new.replace(metadata=arrival.new.metadata | dropped)
-    seen = {unit: mark for unit, mark in arrival.seen.items() if mark != _UNSET[unit]}
+    seen = {unit: found for unit, found in arrival.seen.items() if found != UNSET[unit]}
     told = {"seen": seen, "kept": arrival.item.kept, "dropped": arrival.dropped}
-    source = origin | {"id": arrival.item.source} | {name: value for name, value in told.items() if value}
+    source = named | {name: value for name, value in told.items() if value}
     return arrival.new.replace(metadata=arrival.new.metadata | {"source": source})
 
 
@@ -255,7 +234,3 @@ def _is_theirs(after: View, waiter: str, blocker: str, setting: dict[str, _Arriv
     names_it = upper is not None and "blockedBy" in upper.owned and blocker in upper.new.blocked_by
     adopts_it = lower is not None and "parent" in lower.owned
     return (names_it or not is_named) and (adopts_it or not is_child)
-
-
-_OURS = Task("", "")
-_UNSET = {unit: _digest(_OURS, unit, {}) for unit in UNITS}

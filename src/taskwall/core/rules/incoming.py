@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 UNREADABLE, SKIPPED, DUPLICATE, DANGLING, CYCLIC = "unreadable", "skipped", "duplicate", "dangling", "cyclic"
 CONFLICT, EARLY, RELEASED, GUESSED = "changed here", "early", "in progress", "guessed"
-FITTED, RENAMED, METADATA = "fitted", "renamed", "metadata"
+FITTED, RENAMED, METADATA, GONE = "fitted", "renamed", "metadata", "gone"
 KINDS = {
     UNREADABLE: "could not be read, not imported",
     SKIPPED: "no task, left out",
     DUPLICATE: "stood there more than once",
     DANGLING: "led to a task that does not exist",
     CYCLIC: "would close a ring; the edge is kept in metadata",
+    GONE: "no longer in the source, left as it is here",
     CONFLICT: "changed here too, left as it is here",
     EARLY: "completed before what it waits for",
     RELEASED: "pending here, for nobody holds it",
@@ -42,7 +43,8 @@ class Incoming(Record):
     """A task of another board in our fields; `blocked_by` and `parent` are ids of that board.
 
     source: its id there, by which it is known again. task.id: the id it should have here. kept: what has no field here.
-    native: it comes from a board of ours, keeps its id, and is left alone where it exists.
+    native: it comes from a board of ours, keeps its id, and is left alone where it exists. unnamed: it has no id there,
+    and `source` is made of its text and place.
     """
 
     source: str
@@ -50,6 +52,7 @@ class Incoming(Record):
     where: str
     kept: dict[str, Any] = {}
     native: bool = False
+    unnamed: bool = False
 
 
 class Brought(Record):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import unicodedata
+from itertools import islice
 
 from ..model import id_flaw
-from .incoming import DANGLING, RENAMED, Finding
+from .incoming import DANGLING, GONE, RENAMED, Finding
+from .recognising import Recognised
+from .remembered import digest, source_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any
 
     from ..model import Task
     from ..view import View
@@ -24,25 +24,62 @@ class Places:
 
     def __init__(self, view: View, items: Sequence[Incoming], origin: dict[str, str], findings: list[Finding]) -> None:
         self._view, self._origin, self._findings = view, origin, findings
-        self._known = {name: task.id for task in view if (name := source_id(task, origin))}
+        self._known = {name: task for task in view if (name := source_id(task, origin))}
         self._taken = {task.id.casefold() for task in view}  # ids become names of files, some of which ignore case
         self._missing: dict[str, str] = {}
         self.here: dict[str, str] = {}
         self._taken |= {item.task.id.casefold() for item in items if item.native}
+        unnamed = [item for item in items if item.unnamed]
+        self._recognised = Recognised(unnamed, self._put_away(unnamed) | self._known if unnamed else {}, findings)
+        self._given = {task.id for task in self._recognised.tasks.values()}
         for item in items:
-            self.here[item.source] = found = self._place(item)
-            if found != item.task.id and item.source not in self._known:
+            task = self._recognised.tasks.get(item.source) if item.unnamed else self._known.get(item.source)
+            self.here[item.source] = found = self._place(item, task)
+            if found != item.task.id and not task:
                 findings.append(Finding(RENAMED, item.where, f"{item.source} is {found} here"))
 
-    def _place(self, item: Incoming) -> str:
+    def _put_away(self, unnamed: Sequence[Incoming]) -> dict[str, Task]:
+        """Tasks in the archive, which no view goes through, by their source ids: they have ids that such items get."""
+        found = {}
+        for item in unnamed:
+            if item.source not in self._known:
+                for candidate in islice(self._candidates(item.task.id, item.source), MAX_LOOKED_FOR):
+                    task = self._view.get(candidate)
+                    if task and (name := source_id(task, self._origin)):
+                        found[name] = task
+        return found
+
+    def _place(self, item: Incoming, task: Task | None) -> str:
         if item.native:
             return item.task.id
-        return self._known.get(item.source) or self._free(item.task.id, item.source)
+        return task.id if task else self._free(item.task.id, item.source)
+
+    def is_same(self, item: Incoming, task: Task) -> bool:
+        """Whether a task that has the id of an item here was imported as that item."""
+        return source_id(task, self._origin) == self._recognised.was.get(item.source, item.source)
+
+    def name(self, item: Incoming) -> str:
+        """The source id by which the item is to be known again."""
+        return self._recognised.name(item.source) if item.unnamed else item.source
+
+    def is_doubtful(self, item: Incoming) -> bool:
+        """Whether it may be another's task: there are several of its text."""
+        return item.source in self._recognised.alike
+
+    def tell_gone(self) -> None:
+        """Report the tasks that are no longer there; of a format whose boards have no names they may be in another."""
+        if board := self._origin.get("board"):
+            here = set(self.here.values())
+            where = board.rpartition("/")[2]
+            gone = [task for task in self._known.values() if task.id not in here]
+            self._findings += [Finding(GONE, where, f"{task.id}: {task.subject} [{task.status}]") for task in gone]
 
     def refer(self, name: str, item: Incoming) -> str:
         """The id here of a task that another one names; one that is not there keeps a place of its own."""
-        if found := self.here.get(name) or self._known.get(name):
+        if found := self.here.get(name):
             return found
+        if task := self._known.get(name):
+            return task.id
         if item.native and name in self._view:
             return name
         if name not in self._missing:
@@ -54,15 +91,19 @@ class Places:
 
     def _free(self, wish: str, source: str) -> str:
         """An id that no other task has: the one wished for, else one that is the same at every import."""
-        for candidate in _candidates(wish, self._origin["format"], digest([self._origin, source])):
+        for candidate in self._candidates(wish, source):
             standing = self._view.get(candidate)
+            is_it = standing and candidate not in self._given and source_id(standing, self._origin) == source
             # A file that cannot be read may hold this very task: no twin beside it.
-            if standing and (standing.flaw or source_id(standing, self._origin) == source):
+            if standing and (standing.flaw or is_it):
                 return candidate
             if not standing and candidate.casefold() not in self._taken:
                 self._taken.add(candidate.casefold())
                 return candidate
         raise AssertionError("candidates do not end")
+
+    def _candidates(self, wish: str, source: str) -> Iterator[str]:
+        return _candidates(wish, self._origin["format"], digest([self._origin, source]))
 
 
 def _candidates(wish: str, format: str, mark: str) -> Iterator[str]:
@@ -80,16 +121,5 @@ def _candidates(wish: str, format: str, mark: str) -> Iterator[str]:
 
 
 MAX_SLUG = 40
-
-
-def source_id(task: Task, origin: dict[str, str]) -> str | None:
-    """The id under which this source has the task, when it was imported from there."""
-    source = task.metadata.get("source")
-    if not isinstance(source, dict) or {name: source[name] for name in ("format", "board") if name in source} != origin:
-        return None
-    return source["id"] if isinstance(source.get("id"), str) else None
-
-
-def digest(value: Any) -> str:
-    """A short mark that is the same for the same value."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+MAX_LOOKED_FOR = 4
+"""How many of the ids that an item would get are looked up in the archive."""

@@ -129,7 +129,7 @@ class _File:
             labels=(self.heading,) if self.heading else (),
             **self.reading.status(_MARKS.get(mark, mark), STATUSES, where, source),
         )
-        self.reading.add(source, where, task, {})
+        self.reading.add(source, where, task, {}, unnamed=True)
         self.above.append((indent, source))
 
     def _describe(self) -> None:
