@@ -1,7 +1,10 @@
 """`import` and `export` as commands: words, exit statuses, and which stream says what."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -81,6 +84,20 @@ def test_wrong_usage_exits_2_and_says_the_way_out(tw, words, expected):
     status, out, err = tw(*words)
     assert (status, out) == (expected, "")
     assert "\nNext: " in err
+
+
+@pytest.mark.parametrize("words", [["-"], ["checklist", "-"], ["/dev/stdin"], ["checklist", "/dev/fd/{}"]])
+def test_a_pipe_is_refused_for_nothing_could_be_known_again(words, tmp_path):
+    reading, writing = os.pipe()
+    os.write(writing, b"- [ ] a\n")
+    os.close(writing)
+    command = [sys.executable, "-m", "taskwall", "--board", tmp_path, "import", *(w.format(reading) for w in words)]
+    done = subprocess.run(command, stdin=reading, pass_fds=[reading], capture_output=True, text=True)
+    os.close(reading)
+    form = "checklist" if len(words) > 1 else "FORMAT"
+    assert (done.returncode, done.stdout, list(tmp_path.iterdir())) == (2, "", [])
+    assert "is a pipe or device" in done.stderr
+    assert f"Next: save it first: `… > FILE; taskwall import {form} FILE`" in done.stderr
 
 
 def test_a_refused_import_makes_no_board(tw, tmp_path):
