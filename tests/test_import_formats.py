@@ -244,6 +244,25 @@ def test_in_backlog_the_folder_decides(project):
     }
 
 
+CHINESE = {
+    "pending": "待办 未开始 待处理 进行中 处理中",
+    "completed": "已完成 完成",
+    "cancelled": "已取消 取消",
+    "held": "阻塞 已阻塞 暂停 搁置 评审中 待评审",
+}
+
+
+def test_a_team_names_its_statuses_in_chinese(project):
+    meant = {word: status for status, words in CHINESE.items() for word in words.split()}
+    for number, word in enumerate(meant):
+        project.write(f"p/backlog/tasks/task-{number} - x.md", markdown(f"task-{number}", word, word))
+    answer = project.bring(project.folder / "p")
+    found = {t["subject"]: "held" if "hold" in t else t["status"] for t in project.tasks.values()}
+    assert found == meant
+    assert (told(answer, "guessed"), len(told(answer, "in progress"))) == ([], 2)
+    assert {t["hold"] for t in project.tasks.values() if t["subject"] == "评审中"} == {"评审中 when it was imported"}
+
+
 def test_backlog_yaml_as_people_write_it(project):
     more = "assignee: @codex\nlabels: [a, b]\ncreated_date: '2026-01-02 23:14'\ndependencies:\n  - task-2\npriority: high\n"
     body = (

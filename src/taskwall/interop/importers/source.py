@@ -104,15 +104,16 @@ class Reading:
 HOLD = "!"
 """How a table of statuses says that a word holds the task; the reason follows."""
 
+_HELD = ("blocked", "deferred", "review", "阻塞", "已阻塞", "暂停", "搁置", "评审中", "待评审")
 STATUSES = {
-    **dict.fromkeys(("open", "todo", "pending", "new", "backlog", "ready"), PENDING),
-    **dict.fromkeys(("inprogress", "doing", "started", "active"), IN_PROGRESS),
-    **dict.fromkeys(("done", "completed", "complete", "closed"), COMPLETED),
-    **dict.fromkeys(("cancelled", "canceled", "deleted", "tombstone"), CANCELLED),
-    **{word: f"{HOLD}{word} when it was imported" for word in ("blocked", "deferred", "review")},
+    **dict.fromkeys(("open", "todo", "pending", "new", "backlog", "ready", "待办", "未开始", "待处理"), PENDING),
+    **dict.fromkeys(("inprogress", "doing", "started", "active", "进行中", "处理中"), IN_PROGRESS),
+    **dict.fromkeys(("done", "completed", "complete", "closed", "已完成", "完成"), COMPLETED),
+    **dict.fromkeys(("cancelled", "canceled", "deleted", "tombstone", "已取消", "取消"), CANCELLED),
+    **{word: f"{HOLD}{word} when it was imported" for word in _HELD},
     "inreview": f"{HOLD}in review when it was imported",
 }
-"""Words for a status that mean the same in several programs, without spaces and dashes."""
+"""Words for a status that mean the same in several programs, without spaces and dashes; teams choose their own."""
 
 PRIORITIES = {"critical": 0, "high": 1, "medium": 2, "low": 3}
 
