@@ -1,6 +1,7 @@
 """Each format that other programs keep tasks in, with the oddities that real files have."""
 
 import json
+import subprocess
 import time
 
 import pytest
@@ -587,6 +588,24 @@ def test_sources_that_hold_no_board_are_refused_by_name_and_make_none(project):
     with pytest.raises(Unreadable, match="git conflict markers"):
         project.bring(project.folder / "conflict.jsonl", "beads")
     assert not (project.here / ".tasks").exists()
+
+
+@pytest.mark.parametrize("codec", ["GB18030", "UTF-16"])
+def test_a_text_in_another_encoding_is_refused_with_its_conversion(project, codec):
+    plain = "# 验收\n- [ ] 买砖\n"
+    for format in ("", "checklist"):
+        with pytest.raises(Refused, match="not UTF-8 text") as refused:
+            project.bring(project.write("a.md", plain.encode(codec)), format)
+        assert (command := f"iconv -f {codec} -t UTF-8 FILE > NEW") in refused.value.next
+    words = command.replace("FILE", "a.md").replace("NEW", "b.md")
+    subprocess.run(words, shell=True, cwd=project.folder, check=True)
+    assert project.bring(project.folder / "b.md").created == ("买砖",)
+
+
+def test_a_text_that_cannot_be_chinese_is_not_said_to_be(project):
+    with pytest.raises(Invalid) as refused:
+        project.bring_text("a.md", b"- [ ] caf\xe9\n")
+    assert "iconv -f ENCODING -t UTF-8 FILE > NEW" in refused.value.next
 
 
 def test_a_project_with_boards_of_two_programs_asks_which(project):

@@ -9,7 +9,7 @@ from ..core.errors import Invalid, Unreadable
 from ..core.model import READ_ONLY_DIALECTS
 from ..core.rules.incoming import GONE, KINDS, UNREADABLE, Finding
 from ..outcomes import Imported
-from .importers import FORMATS, find_source, format_named, read_source
+from .importers import FORMATS, conversion, find_source, format_named, read_source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _nothing_read(path: str, source: Source, batch: Batch) -> Invalid | Unreadab
     return (Unreadable if broken else Invalid)(
         f"no task in {path} could be read as one of the format {source.form.name}; nothing was imported",
         lines=(*map(_told, batch.findings[:MAX_TOLD]), *([f"… {more} more"] if more > 0 else [])),
-        next=f"mend it, or name another file or format: {', '.join(FORMATS)}",
+        next=conversion(batch.findings) or f"mend it, or name another file or format: {', '.join(FORMATS)}",
     )
 
 

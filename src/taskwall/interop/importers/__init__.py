@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from contextlib import suppress
 
 from ...core.errors import Invalid
@@ -21,7 +22,7 @@ from .source import Batch, Text, Unparsed, loads, require_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 MAX_SOURCE = 64 * 1024 * 1024
 """How large one file of a source may be, in bytes."""
@@ -154,7 +155,8 @@ def _recognised(path: str) -> Format:
     findings: list[Finding] = []
     text = _text(path, findings)
     if text is None:
-        raise Invalid(f"{path}: {findings[0].text}", next="name another file")
+        told = findings[0].text.partition("; ")[0]
+        raise Invalid(f"{path}: {told}", next=conversion(findings) or "name another file")
     try:
         require_whole(text)
     except Unparsed as flaw:
@@ -257,10 +259,30 @@ def _text(path: str, findings: list[Finding], name: str = "") -> str | None:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        findings.append(Finding(UNREADABLE, f"{name}:{line}", "not UTF-8 text"))
+        findings.append(Finding(UNREADABLE, f"{name}:{line}", f"{NOT_UTF8}{_conversion(error.object)}"))
     except (OSError, NotPlain) as error:
         findings.append(Finding(UNREADABLE, f"{name}:1", str(getattr(error, "strerror", None) or error)))
     return None
+
+
+NOT_UTF8 = "not UTF-8 text; "
+"""How a finding begins that goes on with the conversion."""
+
+
+def conversion(findings: Iterable[Finding]) -> str:
+    """How to convert the first file that is told to be in another encoding; empty when none is."""
+    return next((f.text.removeprefix(NOT_UTF8) for f in findings if f.text.startswith(NOT_UTF8)), "")
+
+
+def _conversion(data: bytes) -> str:
+    """A command for a text in another encoding, by its byte order mark; without one it is a guess."""
+    encoding, doubt = "UTF-16", ""
+    if not data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        encoding, doubt = "ENCODING", ", with the encoding that it has"
+        with suppress(UnicodeDecodeError):
+            data.decode("gb18030")
+            encoding, doubt = "GB18030", ", if that is its encoding"
+    return f"convert it: `iconv -f {encoding} -t UTF-8 FILE > NEW`{doubt}"
 
 
 def _is_whole(source: Text, findings: list[Finding]) -> bool:
