@@ -267,6 +267,21 @@ def test_what_is_too_long_goes_on_elsewhere_and_what_is_far_too_large_is_named(p
     assert project.texts == before
 
 
+def test_a_task_is_as_large_as_its_file(project):
+    texts = {"bd-1": "长" * 160_000, "bd-2": "长" * 180_000}
+    answer = project.bring_text("b.jsonl", lines(*(issue(i, description=text) for i, text in texts.items())))
+    assert answer.created == ("bd-1",)
+    assert told(answer, "unreadable") == ["b.jsonl:2: bd-2 has 528 KiB, at most 512"]
+
+
+def test_a_long_item_is_cut_in_the_report_so_that_what_is_said_of_it_is_seen(project):
+    mark, long = "?", "长" * 1000
+    answer = project.bring_text("a.md", f"# {long}\n- [{mark}] {long}\n- [] {long}\n- [~] ~ {long}\n- [/] / {long}\n")
+    assert {finding.kind for finding in answer.findings} >= {"guessed", "fitted", "skipped", "in progress", "renamed"}
+    assert max(len(finding.text) for finding in answer.findings) < 220
+    assert "; all of it stands in the description" in text(answer)
+
+
 def test_two_imports_at_once_make_no_twins(project):
     source = project.write("b.jsonl", lines(*(issue(f"bd-{n}") for n in range(30))))
     answers = []

@@ -16,7 +16,7 @@ from ..state import open_waits
 from ..view import Overlay
 from .change import event
 from .fitting import fit, shallow
-from .incoming import CONFLICT, CYCLIC, EARLY, FITTED, GUESSED, RELEASED, UNREADABLE, Brought, Finding, Incoming
+from .incoming import CONFLICT, CYCLIC, EARLY, FITTED, GUESSED, RELEASED, UNREADABLE, Brought, Finding, Incoming, short
 from .places import Places
 from .remembered import UNITS, UNSET, last_seen, mark, plain
 
@@ -89,14 +89,15 @@ def _fitted(item: Incoming, now: str, findings: list[Finding]) -> Incoming | Non
     task = item.task
     if task.status == IN_PROGRESS and not item.native:
         text = f"was in progress{f' by {task.owner}' if task.owner else ''} when it was imported"
-        findings.append(Finding(RELEASED, item.where, f"{item.source} {text}"))
+        findings.append(Finding(RELEASED, item.where, f"{short(item.source)} {text}"))
         was = {"at": task.updated_at or task.created_at or now, "by": "import", "text": text}
         task = task.replace(status=PENDING, owner=None, notes=(*task.notes, was))
     task, told = fit(task, now)
     kept = shallow(item.kept)
-    findings += [Finding(FITTED, item.where, f"{item.source}: {text}") for text in told]
-    if (size := len(json.dumps([stored(task), kept]))) > MAX_TASK:
-        too_large = f"{item.source} has {size // 1024} KiB, at most {MAX_TASK // 1024}"
+    findings += [Finding(FITTED, item.where, f"{short(item.source)}: {text}") for text in told]
+    whole = json.dumps([stored(task), kept], ensure_ascii=False)
+    if (size := len(whole.encode("utf-8", "backslashreplace"))) > MAX_TASK:
+        too_large = f"{short(item.source)} has {size // 1024} KiB, at most {MAX_TASK // 1024}"
         findings.append(Finding(UNREADABLE, item.where, too_large))
         return None
     return item.replace(task=task, kept=kept)

@@ -39,6 +39,14 @@ class Finding(Record):
     text: str
 
 
+def short(text: str) -> str:
+    """A source id, or what stands there, as a finding names it: one that is made of long texts is cut in its middle."""
+    return text if len(text) <= MAX_NAME else f"{text[: MAX_NAME // 2]}…{text[-MAX_NAME // 2 :]}"
+
+
+MAX_NAME = 100
+
+
 class Incoming(Record):
     """A task of another board in our fields; `blocked_by` and `parent` are ids of that board.
 

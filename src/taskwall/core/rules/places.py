@@ -6,7 +6,7 @@ import unicodedata
 from itertools import islice
 
 from ..model import id_flaw
-from .incoming import DANGLING, GONE, RENAMED, Finding
+from .incoming import DANGLING, GONE, RENAMED, Finding, short
 from .recognising import Recognised
 from .remembered import digest, source_id
 
@@ -36,7 +36,7 @@ class Places:
             task = self._recognised.tasks.get(item.source) if item.unnamed else self._known.get(item.source)
             self.here[item.source] = found = self._place(item, task)
             if found != item.task.id and not task:
-                findings.append(Finding(RENAMED, item.where, f"{item.source} is {found} here"))
+                findings.append(Finding(RENAMED, item.where, f"{short(item.source)} is {found} here"))
 
     def _put_away(self, unnamed: Sequence[Incoming]) -> dict[str, Task]:
         """Tasks in the archive, which no view goes through, by their source ids: they have ids that such items get."""
@@ -72,7 +72,9 @@ class Places:
             here = set(self.here.values())
             where = board.rpartition("/")[2]
             gone = [task for task in self._known.values() if task.id not in here]
-            self._findings += [Finding(GONE, where, f"{task.id}: {task.subject} [{task.status}]") for task in gone]
+            self._findings += [
+                Finding(GONE, where, f"{task.id}: {short(task.subject)} [{task.status}]") for task in gone
+            ]
 
     def refer(self, name: str, item: Incoming) -> str:
         """The id here of a task that another one names; one that is not there keeps a place of its own."""
@@ -86,7 +88,9 @@ class Places:
             self._missing[name] = name if item.native else self._free(name, name)
         found = self._missing[name]
         # It still blocks, as a typo must not open a gate.
-        self._findings.append(Finding(DANGLING, item.where, f"{item.source} names {name}, which is not there"))
+        self._findings.append(
+            Finding(DANGLING, item.where, f"{short(item.source)} names {short(name)}, which is not there")
+        )
         return found
 
     def _free(self, wish: str, source: str) -> str:

@@ -6,7 +6,7 @@ same place. So an id that is new need not be a new task, and one that is known m
 
 from __future__ import annotations
 
-from .incoming import GUESSED, Finding
+from .incoming import GUESSED, Finding, short
 from .remembered import UNSET, digest, last_seen, mark
 
 TYPE_CHECKING = False
@@ -112,10 +112,10 @@ class Recognised:
                 source, f"is taken for {task.id}, one of several of its text that no longer stand where they did"
             )
         elif task.closed and not item.task.closed and name != source:
-            self._tell(source, f"is taken for {task.id}, which is {task.status} here and was {name} there")
+            self._tell(source, f"is taken for {task.id}, which is {task.status} here and was {short(name)} there")
 
     def _tell(self, source: str, text: str) -> None:
-        self._findings.append(Finding(GUESSED, self._items[source].where, f"{source} {text}"))
+        self._findings.append(Finding(GUESSED, self._items[source].where, f"{short(source)} {text}"))
 
     def _tell_doubts(self) -> None:
         """Items that may be tasks which are gone, and tasks that stay where another of their text is gone."""

@@ -6,7 +6,7 @@ import re
 
 from ...core.model import DEFAULT_PRIORITY, Task
 from ...core.rules.fitting import line as one_line
-from ...core.rules.incoming import GUESSED, SKIPPED
+from ...core.rules.incoming import GUESSED, SKIPPED, short
 from .source import PRIORITIES, STATUSES, Reading
 
 TYPE_CHECKING = False
@@ -90,7 +90,7 @@ class _File:
             # What is quoted is another text: so does our own export show a description.
             is_quoted = ">" in box["indent"]
             flaw = "it is quoted" if is_quoted else "that is one mark in a box, no number, then a space and text"
-            self.reading.tell(SKIPPED, where, f"{box.string.strip()!r} is no item: {flaw}")
+            self.reading.tell(SKIPPED, where, f"{short(box.string.strip())!r} is no item: {flaw}")
 
     def _read_other(self, line: str) -> None:
         """What belongs to the item above: lines that are empty or stand deeper. Any other ends the list."""
@@ -120,7 +120,7 @@ class _File:
         self.seen[source] = self.seen.get(source, 0) + 1
         source = f"{source}~{self.seen[source]}" if self.seen[source] > 1 else source
         if mark == "~":
-            self.reading.tell(GUESSED, where, f"{source} is marked `~`: cancelled, though some mean half done")
+            self.reading.tell(GUESSED, where, f"{short(source)} is marked `~`: cancelled, though some mean half done")
         task = Task(
             slug(text),
             text,

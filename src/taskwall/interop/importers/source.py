@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from ...core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, Task
 from ...core.record import Record
-from ...core.rules.incoming import DUPLICATE, GUESSED, METADATA, SKIPPED, UNREADABLE, Finding, Incoming
+from ...core.rules.incoming import DUPLICATE, GUESSED, METADATA, SKIPPED, UNREADABLE, Finding, Incoming, short
 from ...stores.files.dialects import utc_time
 from ...stores.files.strict import NotStrict, parse
 
@@ -63,7 +63,7 @@ class Reading:
         """The status fields for a word of the source; an unknown one holds the task, lest it start too early."""
         found = known.get(re.sub(r"[\s_-]+", "", value.lower()) if isinstance(value, str) else "")
         if found is None:
-            self.tell(GUESSED, where, f"{source} has the status {value!r}, which is unknown: held")
+            self.tell(GUESSED, where, f"{short(source)} has the status {value!r}, which is unknown: held")
             return {"status": PENDING, "hold": f"its status was {value!r}"}
         return {"status": PENDING, "hold": found[1:]} if found.startswith(HOLD) else {"status": found}
 
