@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 
 from .. import config
 from ..agent.ending import NO_MODEL
@@ -89,7 +90,8 @@ class Worker:
         watch = self.board.store.watch()
         with self.bell.hung():
             try:
-                self._unmerged(self.board.store.read())  # what a worker that was killed has left
+                with suppress(Refused):  # said at the first turn, if it is still so
+                    self._unmerged(self.board.store.read())  # what a worker that was killed has left
                 while (offer := self._turn()) is None:
                     self.display.show(self.attempts, self.outcomes)
                     patience, self.view = self._patience(), None  # a view may keep a transaction open
@@ -216,12 +218,19 @@ class Worker:
         return Board(store, actor, root=self.board.root, lease=self.board.lease)
 
     def _unmerged(self, view: View) -> set[str]:
-        """What waits for tasks that may be completed, but are not merged: it would begin without their work."""
+        """What waits for tasks that may be completed, but are not merged: it would begin without their work.
+
+        Raises Unreadable when git does not say.
+        """
         if self.forest is None or not self.forest.merge:
             return set()
         late = [attempt.task for attempt in self.attempts.values()]
         ours = {task.id for task in late}
-        for task, branch in self.forest.unmerged(view):
+        try:
+            found = self.forest.unmerged(view)
+        except GitFailed as error:
+            raise Unreadable(str(error)) from None
+        for task, branch in found:
             if task.id not in ours and (_is_at_work(view.claim(task.id)) or not self._settle_late(task, branch)):
                 late.append(task)
         return {waiting.id for task in late for waiting in view.waiters(task)}
