@@ -268,6 +268,27 @@ def test_so_are_those_of_a_board_in_a_folder_of_it_in_the_same_folder(tmp_path):
     assert found(repo, str(linked / "pkg")).root == str(linked / "pkg"), "it lies in that worktree"
 
 
+def test_a_board_in_a_worktree_of_a_bare_repository_has_its_work_looked_for_where_one_works(tmp_path):
+    repository(tmp_path / "origin", "src/x")
+    hub = tmp_path / "hub"
+    git("clone", "--bare", tmp_path / "origin", hub / ".bare", cwd=tmp_path)
+    git("worktree", "add", hub / "m", cwd=hub / ".bare")
+    git("worktree", "add", "-b", "other", tmp_path / "elsewhere", cwd=hub / ".bare")
+    (hub / "m" / ".tasks").mkdir()
+    assert found(tmp_path / "elsewhere" / "src", str(hub / "m")).root == str(tmp_path / "elsewhere")
+    assert found(tmp_path, str(hub / "m")).root == found(hub / "m", str(hub / "m")).root == str(hub / "m")
+
+
+def test_in_a_submodule_of_a_linked_worktree_one_is_in_that_worktree_for_the_board_around(tmp_path):
+    repo = submodule(tmp_path)
+    linked = tmp_path / "linked"
+    git("worktree", "add", linked, cwd=repo)
+    git("submodule", "update", "--init", cwd=linked)
+    assert found(linked / "lib", str(repo)).root == str(linked)
+    assert found(linked / "lib", str(repo / "lib")).root == str(repo / "lib"), "a clone, and no worktree of that one"
+    assert found(repo / "lib", str(repo)).root == str(repo)
+
+
 def test_a_folder_of_task_files_of_another_name_is_a_board_but_any_json_makes_none(tmp_path):
     (tmp_path / "sample").mkdir()
     (tmp_path / "sample" / "a.json").write_text("{")
@@ -285,6 +306,7 @@ def test_a_board_folder_that_is_a_link_is_the_folder_it_leads_to(tmp_path):
     for given in (None, "work", "work/.tasks"):
         where = found(tmp_path / "work" if given is None else tmp_path, given)
         assert os.path.realpath(where.path) == str(tmp_path / "kept") and where.exists
+        assert where.root == found(tmp_path, where.address).root == str(tmp_path / "work")
 
 
 @pytest.mark.parametrize("given", ["no/such/folder", "file", "mysql://host/db", "https://x"])

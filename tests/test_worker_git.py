@@ -203,6 +203,16 @@ def test_a_board_in_a_folder_of_the_repository_has_its_work_looked_for_in_that_f
     assert inner.task("bad")["status"] == "pending" and (inner.folder / "t.txt").read_text() == "OK\n"
 
 
+def test_what_is_broken_in_the_worktree_is_not_proved_from_a_repository_in_it(repo, tmp_path):
+    repo.env["XDG_STATE_HOME"] = str(tmp_path / "state")
+    repo.set("max_attempts = 1")
+    repo.run("edit", "a", "--check", "grep start readme.txt")
+    repo.run("trust", "a", "--yes")
+    spoil = "echo broken > readme.txt\ngit init -q inner\ncd inner\n"
+    repo.work("--worktree", "--merge", agent=spoil + DONE, status=7)
+    assert repo.task("a")["status"] == "pending" and "a is not done: grep start readme.txt" in repo.log()
+
+
 def test_what_was_not_completed_is_not_merged(repo):
     repo.set("max_attempts = 1")
     main = git(repo, "rev-parse", "HEAD")

@@ -155,19 +155,22 @@ def _asked(asked: str, why: str, repository: Repository | None, cwd: str) -> Loc
     holder = os.path.realpath(os.path.dirname(board))
     if not os.path.isdir(holder):
         raise Invalid(f"{why}: {holder} is no folder", next="name an existing folder")
-    root = _beside(holder, repository) if repository else holder
-    return Location(os.path.realpath(board), why, root, os.path.isdir(board))
+    board = os.path.join(holder, os.path.basename(board))  # a link, too, is found again by where it lies
+    return Location(board, why, _beside(holder, repository), os.path.isdir(board))
 
 
-def _beside(holder: str, repository: Repository) -> str:
-    """The folder of a board as the worktree has it in which one is; itself when it lies in no worktree of that."""
-    if holder == (repository.main or os.path.dirname(repository.common)):
-        return repository.top
+def _beside(holder: str, repository: Repository | None) -> str:
+    """The folder of a board as the linked worktree has it in which one is; itself where one is in none of its."""
     home = find_repository(holder)
-    if home is None or home.common != repository.common or home.top != repository.main:
-        return holder
-    inner = os.path.join(repository.top, os.path.relpath(holder, home.top))
-    return inner if os.path.isdir(inner) else repository.top
+    while repository:
+        if repository.linked and home and home.common == repository.common:
+            inner = os.path.normpath(os.path.join(repository.top, os.path.relpath(holder, home.top)))
+            return inner if os.path.isdir(inner) else repository.top
+        if repository.main is None and os.path.dirname(repository.common) == holder:
+            return repository.top
+        above = os.path.dirname(repository.top)  # of a submodule, or of what somebody has cloned into a worktree
+        repository = find_repository(above) if above != repository.top else None
+    return holder
 
 
 def _in_database(url: str, why: str, root: str) -> Location:
