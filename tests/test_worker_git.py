@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+from io import StringIO
 
 import pytest
 
-from taskwall.worker.worktree import branch_stem
+from taskwall.config import find_board
+from taskwall.worker.display import Display
+from taskwall.worker.loop import Orders, Worker
+from taskwall.worker.worktree import Forest, branch_stem
 from worker_process import DONE, Site, site, until  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.slow
@@ -170,6 +174,49 @@ def test_what_a_worker_did_not_merge_before_it_was_killed_the_next_one_merges(re
     assert repo.task("a")["notes"][-1]["text"].endswith(", merged into main") and worktrees(repo) == []
     repo.work("--worktree", "--merge")
     assert len(repo.task("a")["notes"]) == 1
+
+
+def test_a_branch_that_an_earlier_board_left_is_neither_merged_nor_waited_for(repo):
+    git(repo, "branch", "task/a-e1", git(repo, "commit-tree", "-m", "of old", "-p", "HEAD", "HEAD^{tree}"))
+    repo.add("b", "-b", "a")
+    repo.work("--worktree", "--merge", agent=f"ls\n{COMMIT}{DONE}")
+    repo.add("c", "-b", "b")
+    repo.work("--worktree", "--merge", agent=f"ls\n{COMMIT}{DONE}")
+    assert (repo.folder / "b.txt").exists() and (repo.folder / "c.txt").exists()
+    assert git(repo, "branch", "--no-merged", "HEAD", "--format=%(refname:short)").split() == ["task/a-e1"]
+    assert [note["text"].split(":")[0] for note in repo.task("a")["notes"]] == ["branch task/a-e1.2"]
+
+
+def test_what_the_worker_itself_could_not_note_is_merged_later_and_not_waited_for(repo):
+    repo.add("b", "-b", "a")
+    repo.add("c")
+    away = f"mv {repo.board_path}/a.json {repo.folder}/a.away"
+    back = f"mv {repo.folder}/a.away {repo.board_path}/a.json"
+    agent = f"ls\n[ $TASKWALL_TASK = c ] && {back}\n{COMMIT}{DONE}[ $TASKWALL_TASK = a ] && {away}\n"
+    said = repo.work("--worktree", "--merge", agent=agent)
+    assert "] a gone after " in said and "a was left unmerged: branch task/a-e1: 1 commit (" in said
+    assert repo.task("b")["status"] == "completed" and "a.txt\n" in repo.log()
+    assert repo.task("a")["notes"][-1]["text"].endswith(", merged into main")
+
+
+def test_what_somebody_else_works_on_is_left_out_with_all_that_waits_for_it(repo):
+    repo.add("b", "-b", "a")
+    location, board = find_board(None, {}, str(repo.folder)), repo.board()
+    board.claim("a")
+    worker = Worker(location, board, Orders(("true",)), Display(StringIO()), forest=Forest(location, merge=True))
+    assert worker._unmerged(board.store.read()) == {"b"}, "it may be completed before the worker claims another"
+
+
+def test_work_that_has_nothing_in_common_is_named_and_not_tried_for_ever(repo):
+    git(repo, "branch", "aside", git(repo, "commit-tree", "-m", "aside", "HEAD^{tree}"))
+    repo.add("b", "-b", "a")
+    first = ("--worktree", "--merge", "--base", "aside")
+    worker = repo.start(*first, agent=f"{COMMIT}{DONE}touch {repo.folder}/ended\nsleep 600\n")
+    until((repo.folder / "ended").exists, of=worker)
+    worker.kill()
+    worker.wait()
+    repo.work("--worktree", "--merge")
+    assert [note["text"].split(":")[0] for note in repo.task("a")["notes"]] == ["branch task/a-e1, not merged"]
 
 
 def test_a_worktree_that_cannot_go_or_is_gone_hides_no_merge(repo, tmp_path):

@@ -226,22 +226,31 @@ class Worker:
             return set()
         late = [attempt.task for attempt in self.attempts.values()]
         ours = {task.id for task in late}
+        late += view.in_progress()  # any of them may be completed before a task is claimed
         try:
             found = self.forest.unmerged(view)
         except GitFailed as error:
             raise Unreadable(str(error)) from None
         for task, branch in found:
-            if task.id not in ours and (_is_at_work(view.claim(task.id)) or not self._settle_late(task, branch)):
+            if task.id not in ours and (self._awaits_merge(task, view) or not self._settle_late(task, branch)):
                 late.append(task)
         return {waiting.id for task in late for waiting in view.waiters(task)}
 
+    def _awaits_merge(self, task: Task, view: View) -> bool:
+        """Whether another process that held a task is known to run yet, and may merge it."""
+        claim = view.claim(task.id)
+        others = claim.process.split(",") if claim and claim.process and claim.host == this_host() else []
+        return any(not is_gone(each) for each in others if each != self.board.actor.process)
+
     def _settle_late(self, task: Task, branch: str) -> bool:
-        """Whether the completed work of a worker that is gone is merged now, or a note says why not."""
+        """Whether completed work that nobody is about to merge is merged now, or a note says why not."""
         assert self.forest
+        told = self.forest.settle(task, branch)
+        self.display.say(f"{task.id} was left unmerged: {told}")
         try:
-            self.board.update(task.id, Edit(note=self.forest.settle(task, branch)))
-        except (GitFailed, Refused) as error:
-            self.display.say(f"{task.id}: {error}")
+            self.board.update(task.id, Edit(note=told))
+        except Refused as error:
+            self._complain(error)
             return False
         return True
 
@@ -327,9 +336,3 @@ class Worker:
             due += [LOOK_AGAIN] if others or self.late else []  # a process that is gone changes nothing on the board
         due += [SECOND] if self.display.terminal else []
         return max(min(due), 0.01)
-
-
-def _is_at_work(claim: Claim | None) -> bool:
-    """Whether the process that held a claim is known to run yet."""
-    processes = claim.process.split(",") if claim and claim.process and claim.host == this_host() else []
-    return any(not is_gone(each) for each in processes)

@@ -125,16 +125,25 @@ class Forest:
     def unmerged(self, view: View) -> list[tuple[Task, str]]:
         """The completed tasks whose work is on a branch that is not merged, though no note says why; with the branch.
 
-        Another worker is about to merge it, or was killed before it could.
+        Another worker is about to merge it, or was killed before it could. Raises GitFailed.
         """
-        said = git(self.main, "for-each-ref", "--no-merged=HEAD", "--format=%(refname:lstrip=2)", "refs/heads/task/")
-        found = [(match, view.get(match[1])) for match in map(_BRANCH.fullmatch, said.split()) if match]
-        done = [(task, m[0]) for m, task in found if task and task.status == COMPLETED and task.epoch == int(m[2])]
-        return [(task, branch) for task, branch in done if not any(_names(note["text"], branch) for note in task.notes)]
+        how = ("--no-merged=HEAD", "--format=%(refname:lstrip=3)")
+        waiting = set(git(self.main, "for-each-ref", *how, "refs/heads/task/").split())
+        found = [match for name in waiting.union(self.left()) if (match := _NAME.fullmatch(name))]
+        latest: dict[str, tuple[Task, str]] = {}  # a board that began anew found others of these names there
+        for match in sorted(found, key=lambda match: int(match[3] or 1)):
+            task = view.get(match[1])
+            if task and task.status == COMPLETED and task.epoch == int(match[2]) and not _is_told(task):
+                latest[task.id] = task, match[0]
+        return [(task, f"task/{name}") for task, name in latest.values() if name in waiting]
 
     def settle(self, task: Task, branch: str) -> str:
-        """What `close` does and says, for a completed task whose worker is gone. Raises GitFailed."""
-        base = git(self.main, "merge-base", "HEAD", f"refs/heads/{branch}")
+        """What `close` does and says, for a completed task whose worker is gone."""
+        try:
+            base = git(self.main, "merge-base", "HEAD", f"refs/heads/{branch}")
+        except GitFailed as error:
+            why = "it has nothing in common with the main worktree" if error.code == 1 else str(error)
+            return f"branch {branch}, not merged: {why}"
         place = os.path.join(self.folder, branch.removeprefix("task/"))
         return self.close(Tree(place, branch, base), task, completed=True)
 
@@ -242,12 +251,14 @@ class Forest:
             raise
 
 
-_BRANCH = re.compile(r"task/(.+)-e(\d+)(?:\.\d+)?")
-"""The branch of a claim; but for what git takes in no name (`branch_stem`), an id is its own stem."""
+_NAME = re.compile(r"(.+)-e(\d+)(?:\.(\d+))?")
+"""The names of worktrees and branches; but for what git takes in no name (`branch_stem`), an id is its stem."""
 
 
-def _names(text: str, branch: str) -> bool:
-    return re.search(rf"\bbranch {re.escape(branch)}[:,]", text) is not None
+def _is_told(task: Task) -> bool:
+    """Whether a note tells of the branch of a task's last claim."""
+    named = re.compile(rf"\bbranch task/{re.escape(task.id)}-e{task.epoch}(\.\d+)?[:,]")
+    return any(named.search(note["text"]) for note in task.notes)
 
 
 def branch_stem(task_id: str) -> str:
