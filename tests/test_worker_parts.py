@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import os
 import re
@@ -25,6 +26,7 @@ from taskwall.worker.attempt import Attempt
 from taskwall.worker.child import Child
 from taskwall.worker.command import OURS, checked_command, environment, filled
 from taskwall.worker.display import _shown
+from taskwall.worker.leash import LAST
 from taskwall.worker.pace import FIRST, LONGEST, Pace, wait_after
 from taskwall.worker.prompt import MAX_PROMPT, prompt_for
 from worker_process import runs, until
@@ -314,6 +316,20 @@ def test_what_it_leaves_running_is_not_waited_for_without_end(child, tmp_path):
     ended = child('(trap "" TERM; echo 1 > ready; exec sleep 600) & echo $! > pid; until [ -e ready ]; do :; done')
     until(lambda: ended.exit() is not None)
     until(lambda: not runs(int((tmp_path / "pid").read_text())))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there may a process be the one that reaps orphans")
+def test_what_has_ended_and_nobody_reaps_is_not_waited_for(child, tmp_path):
+    libc, adopts = ctypes.CDLL(None), 36
+    libc.prctl(adopts, 1, 0, 0, 0)
+    try:
+        ended = child("(sleep 0.05 & echo $! > pid)")
+        began = time.monotonic()
+        until(lambda: ended.exit() is not None)
+        assert time.monotonic() - began < LAST / 2
+        os.waitpid(int((tmp_path / "pid").read_text()), 0)
+    finally:
+        libc.prctl(adopts, 0, 0, 0, 0)
 
 
 def test_the_command_has_a_group_of_its_own_no_terminal_and_ordinary_signals(child, tmp_path):

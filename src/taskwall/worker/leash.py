@@ -18,8 +18,10 @@ import time
 OURS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that are not for us: we end when the command has."""
 NOT_FOUND = 127
-LAST, OFTEN = 2.0, 0.02
-"""Seconds that what a command leaves running has to end by itself, and between two looks whether it has."""
+LAST = 2.0
+"""Seconds that what a command leaves running has to end by itself."""
+FIRST, LONGEST = 0.01, 0.2
+"""Seconds of the first wait until a look whether it has, and of the longest."""
 
 
 def main(keeper: int, grace: float, command: list[str]) -> int:
@@ -40,8 +42,10 @@ def main(keeper: int, grace: float, command: list[str]) -> int:
     code, deadline = _kept(child, keeper, woken, grace)
     # What it left running; as long as there is any, nobody else gets the group's number.
     if _end(child, signal.SIGTERM):
-        while time.monotonic() < deadline and _end(child, 0) and not _hurried(keeper):
-            time.sleep(OFTEN)
+        pause = FIRST
+        while time.monotonic() < deadline and _runs(child) and not _hurried(keeper):
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST)
         _end(child, signal.SIGKILL)
     return code if code >= 0 else 128 - code
 
@@ -77,6 +81,22 @@ def _kept(child: int, keeper: int, woken: int, grace: float) -> tuple[int, float
 def _hurried(keeper: int) -> bool:
     """Whether the keeper says once more that it is to end."""
     return bool(select.select([keeper], [], [], 0)[0]) and bool(os.read(keeper, 1))
+
+
+def _runs(group: int) -> bool:
+    """Whether anything of a group runs. What has ended counts as of it until it is reaped, if ever."""
+    if not os.path.exists("/proc/self/stat"):
+        return _end(group, 0)
+    return _end(group, 0) and any(_is_of(pid, group) for pid in os.listdir("/proc") if pid.isdecimal())
+
+
+def _is_of(pid: str, group: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            status, _, of = file.read().rpartition(b")")[2].split()[:3]
+    except OSError:  # it has just gone
+        return False
+    return int(of) == group and status not in (b"Z", b"X")
 
 
 def _end(group: int, number: int) -> bool:
