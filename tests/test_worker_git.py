@@ -233,6 +233,15 @@ def test_a_worktree_that_cannot_go_or_is_gone_hides_no_merge(repo, tmp_path):
     assert repo.task("b")["notes"][-1]["text"].endswith(", merged into main")
 
 
+def test_what_an_agent_has_removed_or_renamed_is_told_as_it_is(repo):
+    repo.work("--worktree", "--merge", agent=f"{COMMIT}git branch -m mine\n{DONE}")
+    told = "branch task/a-e1, worktree .tasks/.local/worktrees/a-e1 (there is no such branch any more)"
+    assert repo.task("a")["notes"][-1]["text"] == told and worktrees(repo) == ["a-e1"]
+    repo.add("b")
+    repo.work("--worktree", "--merge", agent=f'cd {repo.folder}\ngit worktree remove "$OLDPWD"\n{DONE}')
+    assert "notes" not in repo.task("b") and branches(repo) == []
+
+
 def test_a_board_in_a_folder_of_the_repository_has_its_work_looked_for_in_that_folder_of_the_worktree(repo, tmp_path):
     inner = Site(repo.folder / "pkg")
     inner.env = repo.env | {"XDG_STATE_HOME": str(tmp_path / "state"), "TASKWALL_BOARD": str(inner.board_path)}

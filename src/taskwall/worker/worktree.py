@@ -171,6 +171,10 @@ class Forest:
 
     def _commits(self, tree: Tree) -> list[str]:
         """The commits of the branch, latest first."""
+        try:
+            self._commit(f"refs/heads/{tree.branch}")
+        except GitFailed:
+            raise GitFailed("there is no such branch any more") from None
         found = git(self.main, "rev-list", "--abbrev-commit", f"{tree.base}..refs/heads/{tree.branch}")
         return found.split("\n") if found else []
 
@@ -189,16 +193,16 @@ class Forest:
 
     def _left_in(self, tree: Tree, *, branch: bool) -> str:
         """What a worktree holds; one that holds nothing goes, and its branch too when nothing is on that (`branch`)."""
-        if not os.path.isdir(tree.path):  # its agent has tidied up
-            return ""
         try:
-            if kept := self._kept(tree):
-                return kept
-            git(self.main, "worktree", "remove", tree.path)
-            if branch:
-                git(self.main, "update-ref", "-d", f"refs/heads/{tree.branch}", tree.base)
+            if os.path.isdir(tree.path):  # or its agent has tidied up
+                if kept := self._kept(tree):
+                    return kept
+                git(self.main, "worktree", "remove", tree.path)
         except GitFailed as error:
             return "submodules" if "submodules" in str(error) else f"a worktree that stays ({error})"
+        if branch:
+            with contextlib.suppress(GitFailed):  # somebody has put it elsewhere
+                git(self.main, "update-ref", "-d", f"refs/heads/{tree.branch}", tree.base)
         return ""
 
     # Merging
