@@ -180,7 +180,7 @@ def _outcomes(events: Iterable[Event]) -> list[tuple[float, str, float | None]]:
     began: dict[str, float] = {}
     found = []
     for event in events:
-        at, token = _seconds(event["at"]), f"{event.get('task')}#{event.get('epoch')}"
+        at, token = seconds(event["at"]), f"{event.get('task')}#{event.get('epoch')}"
         if at is None:
             continue
         if outcome := _outcome(event):
@@ -216,21 +216,21 @@ def _decision(view: View, task: Task, now: float) -> Decision:
     """It waits since it was made, or since the last that it waited for was completed."""
     before = [*map(view.get, view.blockers(task)), *view.children(task.id)]
     times = [task.created_at, *(other.completed_at for other in before if other)]
-    since = max((time for time in times if time), key=lambda time: _seconds(time) or 0, default=None)
+    since = max((time for time in times if time), key=lambda time: seconds(time) or 0, default=None)
     return Decision(task.id, task.subject, task.question, reservation(view, task), since, minutes=_minutes(since, now))
 
 
-def _seconds(time: str) -> float | None:
+def seconds(time: str | None) -> float | None:
     """An RFC 3339 time as seconds since 1970; None of what is none."""
     try:
-        return datetime.fromisoformat(time).timestamp()
+        return datetime.fromisoformat(time).timestamp() if time else None
     except (ValueError, OverflowError):
         return None
 
 
 def _minutes(time: str | None, now: float) -> float | None:
     """How long ago that was; nothing is yet to come, whatever another machine's clock says."""
-    at = _seconds(time) if time else None
+    at = seconds(time)
     return None if at is None else round(max(0.0, now - at) / 60, 1)
 
 

@@ -18,10 +18,8 @@ import time
 OURS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that are not for us: we end when the command has."""
 NOT_FOUND = 127
-LAST = 2.0
-"""Seconds that what a command leaves running has to end by itself."""
-FIRST, LONGEST = 0.01, 0.2
-"""Seconds of the first wait until a look whether it has, and of the longest."""
+LAST, OFTEN = 2.0, 0.05
+"""Seconds that what a command leaves running has to end by itself, and between two looks whether it has."""
 
 
 def main(keeper: int, grace: float, command: list[str]) -> int:
@@ -42,10 +40,8 @@ def main(keeper: int, grace: float, command: list[str]) -> int:
     code, deadline = _kept(child, keeper, woken, grace)
     # What it left running; as long as there is any, nobody else gets the group's number.
     if _end(child, signal.SIGTERM):
-        pause = FIRST
         while time.monotonic() < deadline and _runs(child) and not _hurried(keeper):
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST)
+            time.sleep(OFTEN)
         _end(child, signal.SIGKILL)
     return code if code >= 0 else 128 - code
 

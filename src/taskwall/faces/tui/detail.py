@@ -7,10 +7,10 @@ import json
 from rich.cells import cell_len
 
 from ...core.record import Record
+from ...fleet import seconds
 from ..words import span
 from .acts import offered
 from .drawing import MARKS, lease_bar, named, one_line, wrapped
-from .sight import seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

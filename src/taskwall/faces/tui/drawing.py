@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from rich.cells import cell_len, chop_cells
 
+from ...fleet import seconds
 from ...lengths import cut
 from ...wording import safe
 from ..words import span
-from .sight import CLOSED, seconds
+from .sight import CLOSED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from functools import partial
 
 from rich.cells import set_cell_size
 
+from ...fleet import seconds
 from ..words import span
 from .drawing import fitted, lease_bar, named, one_line
-from .sight import seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

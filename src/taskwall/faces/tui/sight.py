@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime
 from functools import cached_property
 
 from ...core.graph import reached
@@ -158,11 +157,3 @@ def _matches(row: Row, words: list[str]) -> bool:
 def _order(row: Row) -> tuple[Any, ...]:
     """Most urgent first, then what most waits for, then the oldest."""
     return row["priority"], -row.get("rank", 0), row.get("createdAt") or "", row["id"]
-
-
-def seconds(stamp: str | None) -> float | None:
-    """RFC 3339 as seconds since 1970; None for what is none."""
-    try:
-        return datetime.fromisoformat(stamp).timestamp() if stamp else None
-    except ValueError:
-        return None
