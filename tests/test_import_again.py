@@ -366,14 +366,14 @@ def test_items_whose_heading_or_parent_was_renamed_are_the_same_tasks(project):
 
 
 def test_a_finished_item_that_went_to_the_archive_is_still_known(project):
-    project.bring_text("plan.md", "# One\n- [x] bricks\n- [x] bricks\n- [ ] wall\n")
+    project.bring_text("plan.md", "# One\n- [x] bricks\n- [x] bricks\n- [x] sand\n- [ ] wall\n")
     archive = project.here / ".tasks/archive/2026-01"
     archive.mkdir(parents=True)
-    for name in ("bricks", "checklist-bricks"):
+    for name in ("bricks", "checklist-bricks", "sand"):
         (project.here / f".tasks/{name}.json").rename(archive / f"{name}.json")
-    assert project.bring(project.folder / "plan.md").unchanged == 3
-    answer = project.bring_text("plan.md", "# Two\n- [x] bricks\n- [x] bricks\n- [ ] wall\n")
-    assert (answer.created, len(answer.updated)) == ((), 3)
+    assert project.bring(project.folder / "plan.md").unchanged == 4
+    answer = project.bring_text("plan.md", "# One\n- [x] bricks\n- [x] bricks\n# Two\n- [x] sand\n- [ ] wall\n")
+    assert (answer.created, answer.updated, answer.unchanged) == ((), ("sand", "wall"), 2)
 
 
 def test_of_two_items_of_one_name_the_finished_one_is_not_reopened_by_its_removal(project):
@@ -407,7 +407,7 @@ def test_what_is_reopened_among_items_of_one_name_is_told(project):
 @pytest.mark.parametrize(
     ("after", "created", "guess"),
     [
-        ("# C\n- [ ] t\n# D\n- [ ] t\n", 0, "is taken for t, one of several of its text"),
+        ("# C\n- [ ] t\n# D\n- [ ] t\n", 2, "may be t or checklist-t; that is not certain, so it is a new task"),
         ("# C\n- [ ] t\n- [ ] t\n- [ ] t\n", 3, "may be t or checklist-t; that is not certain, so it is a new task"),
         ("# A\n- [ ] t\n# C\n- [ ] u\n  - [ ] t\n", 1, "is taken for checklist-t, which is completed here"),
     ],

@@ -58,7 +58,7 @@ def bring_in(
     arrivals = [_dated(arrival, actor, now) for arrival, now in zip(arrivals, times, strict=False)]
     after = Overlay(view, [arrival.new for arrival in arrivals])
     arrivals = _without_rings(after, arrivals, findings)
-    settled = [(arrival, _remembered(arrival, origin | {"id": places.name(arrival.item)})) for arrival in arrivals]
+    settled = [(a, _remembered(a, origin | {"id": places.recognised.name(a.item.source)})) for a in arrivals]
     changed = [(a, task) for a, task in settled if task != a.old]
     put = [task.replace(rev=task.rev + 1, updated_at=times[-1]) if a.old else task for a, task in changed]
     findings += [
@@ -66,7 +66,7 @@ def bring_in(
             GUESSED, a.item.where, f"{task.id} was {a.old.status} and is open again; another of its text may be meant"
         )
         for a, task in changed
-        if a.old and a.old.closed and not task.closed and places.is_doubtful(a.item)
+        if a.old and a.old.closed and not task.closed and places.recognised.is_doubtful(a.item.source)
     ]
     findings += [
         Finding(EARLY, a.item.where, f"{task.id} is completed, and {waits[0].text}")

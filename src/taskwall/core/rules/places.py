@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class Places:
-    """Which id here each id of the source means: `here` for the tasks that come, `refer` for what they name."""
+    """Which id here each id of the source means: `here` for the tasks that come, `refer` for what they name.
+
+    recognised: which tasks those are that have no id there.
+    """
 
     def __init__(self, view: View, items: Sequence[Incoming], origin: dict[str, str], findings: list[Finding]) -> None:
         self._view, self._origin, self._findings = view, origin, findings
@@ -30,10 +33,10 @@ class Places:
         self.here: dict[str, str] = {}
         self._taken |= {item.task.id.casefold() for item in items if item.native}
         unnamed = [item for item in items if item.unnamed]
-        self._recognised = Recognised(unnamed, self._put_away(unnamed) | self._known if unnamed else {}, findings)
-        self._given = {task.id for task in self._recognised.tasks.values()}
+        self.recognised = Recognised(unnamed, self._put_away(unnamed) | self._known if unnamed else {}, findings)
+        self._given = {task.id for task in self.recognised.tasks.values()}
         for item in items:
-            task = self._recognised.tasks.get(item.source) if item.unnamed else self._known.get(item.source)
+            task = self.recognised.tasks.get(item.source) if item.unnamed else self._known.get(item.source)
             self.here[item.source] = found = self._place(item, task)
             if found != item.task.id and not task:
                 findings.append(Finding(RENAMED, item.where, f"{short(item.source)} is {found} here"))
@@ -56,15 +59,7 @@ class Places:
 
     def is_same(self, item: Incoming, task: Task) -> bool:
         """Whether a task that has the id of an item here was imported as that item."""
-        return source_id(task, self._origin) == self._recognised.was.get(item.source, item.source)
-
-    def name(self, item: Incoming) -> str:
-        """The source id by which the item is to be known again."""
-        return self._recognised.name(item.source) if item.unnamed else item.source
-
-    def is_doubtful(self, item: Incoming) -> bool:
-        """Whether it may be another's task: there are several of its text."""
-        return item.source in self._recognised.alike
+        return source_id(task, self._origin) == self.recognised.was.get(item.source, item.source)
 
     def tell_gone(self) -> None:
         """Report the tasks that are no longer there; of a format whose boards have no names they may be in another."""

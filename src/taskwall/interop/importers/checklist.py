@@ -6,7 +6,7 @@ import re
 
 from ...core.model import DEFAULT_PRIORITY, Task
 from ...core.rules.fitting import line as one_line
-from ...core.rules.incoming import GUESSED, SKIPPED, short
+from ...core.rules.incoming import GUESSED, SKIPPED, Incoming, short
 from .source import PRIORITIES, STATUSES, Reading
 
 TYPE_CHECKING = False
@@ -129,7 +129,7 @@ class _File:
             labels=(self.heading,) if self.heading else (),
             **self.reading.status(_MARKS.get(mark, mark), STATUSES, where, source),
         )
-        self.reading.add(source, where, task, {}, unnamed=True)
+        self.reading.items.append(Incoming(source, task, where, unnamed=True))
         self.above.append((indent, source))
 
     def _describe(self) -> None:

@@ -45,19 +45,10 @@ class Reading:
         """Add a line to the report."""
         self.findings.append(Finding(kind, where, text))
 
-    def add(
-        self,
-        source: str,
-        where: str,
-        task: Task,
-        kept: Mapping[str, Any],
-        *,
-        native: bool = False,
-        unnamed: bool = False,
-    ) -> None:
+    def add(self, source: str, where: str, task: Task, kept: Mapping[str, Any], *, native: bool = False) -> None:
         """Add a task; of what is kept, empty values say nothing."""
         told = {name: value for name, value in kept.items() if value not in (None, "", [], {})}
-        self.items.append(Incoming(source, task, where, told, native, unnamed))
+        self.items.append(Incoming(source, task, where, told, native))
 
     def status(self, value: Any, known: Mapping[str, Any], where: str, source: str) -> dict[str, Any]:
         """The status fields for a word of the source; an unknown one holds the task, lest it start too early."""
