@@ -61,18 +61,12 @@ def bring_in(
     settled = [(a, _remembered(a, origin | {"id": places.recognised.name(a.item.source)})) for a in arrivals]
     changed = [(a, task) for a, task in settled if task != a.old]
     put = [task.replace(rev=task.rev + 1, updated_at=times[-1]) if a.old else task for a, task in changed]
-    findings += [
-        Finding(
-            GUESSED, a.item.where, f"{task.id} was {a.old.status} and is open again; another of its text may be meant"
-        )
-        for a, task in changed
-        if a.old and a.old.closed and not task.closed and places.recognised.is_doubtful(a.item.source)
-    ]
-    findings += [
-        Finding(EARLY, a.item.where, f"{task.id} is completed, and {waits[0].text}")
-        for a, task in changed
-        if task.status == COMPLETED and (waits := open_waits(after, task))
-    ]
+    for a, task in changed:
+        if a.old and a.old.closed and not task.closed and places.recognised.is_doubtful(a.item.source):
+            told = f"{task.id} was {a.old.status} and is open again; another of its text may be meant"
+            findings.append(Finding(GUESSED, a.item.where, told))
+        if task.status == COMPLETED and (waits := open_waits(after, task)):
+            findings.append(Finding(EARLY, a.item.where, f"{task.id} is completed, and {waits[0].text}"))
     places.tell_gone()
     return Brought(
         tuple(put),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from itertools import islice
+from itertools import chain, count, islice
 
 from ..model import id_flaw
 from .incoming import DANGLING, GONE, RENAMED, Finding, short
@@ -37,25 +37,17 @@ class Places:
         self._given = {task.id for task in self.recognised.tasks.values()}
         for item in items:
             task = self.recognised.tasks.get(item.source) if item.unnamed else self._known.get(item.source)
-            self.here[item.source] = found = self._place(item, task)
+            found = item.task.id if item.native else task.id if task else self._free(item.task.id, item.source)
+            self.here[item.source] = found
             if found != item.task.id and not task:
                 findings.append(Finding(RENAMED, item.where, f"{short(item.source)} is {found} here"))
 
     def _put_away(self, unnamed: Sequence[Incoming]) -> dict[str, Task]:
         """Tasks in the archive, which no view goes through, by their source ids: they have ids that such items get."""
-        found = {}
-        for item in unnamed:
-            if item.source not in self._known:
-                for candidate in islice(self._candidates(item.task.id, item.source), MAX_LOOKED_FOR):
-                    task = self._view.get(candidate)
-                    if task and (name := source_id(task, self._origin)):
-                        found[name] = task
-        return found
-
-    def _place(self, item: Incoming, task: Task | None) -> str:
-        if item.native:
-            return item.task.id
-        return task.id if task else self._free(item.task.id, item.source)
+        unknown = [item for item in unnamed if item.source not in self._known]
+        ids = (islice(self._candidates(item.task.id, item.source), MAX_LOOKED_FOR) for item in unknown)
+        tasks = filter(None, map(self._view.get, chain.from_iterable(ids)))
+        return {name: task for task in tasks if (name := source_id(task, self._origin))}
 
     def is_same(self, item: Incoming, task: Task) -> bool:
         """Whether a task that has the id of an item here was imported as that item."""
@@ -66,10 +58,9 @@ class Places:
         if board := self._origin.get("board"):
             here = set(self.here.values())
             where = board.rpartition("/")[2]
-            gone = [task for task in self._known.values() if task.id not in here]
-            self._findings += [
-                Finding(GONE, where, f"{task.id}: {short(task.subject)} [{task.status}]") for task in gone
-            ]
+            for task in self._known.values():
+                if task.id not in here:
+                    self._findings.append(Finding(GONE, where, f"{task.id}: {short(task.subject)} [{task.status}]"))
 
     def refer(self, name: str, item: Incoming) -> str:
         """The id here of a task that another one names; one that is not there keeps a place of its own."""
@@ -102,21 +93,13 @@ class Places:
         raise AssertionError("candidates do not end")
 
     def _candidates(self, wish: str, source: str) -> Iterator[str]:
-        return _candidates(wish, self._origin["format"], digest([self._origin, source]))
-
-
-def _candidates(wish: str, format: str, mark: str) -> Iterator[str]:
-    if id_flaw(wish) is None and wish[0] not in ".-":
-        yield wish
-    slug = "".join(c if c.isalnum() or c in "._-" else "-" for c in unicodedata.normalize("NFC", wish))
-    slug = slug.strip("-.")[:MAX_SLUG].rstrip("-.") or "task"
-    for candidate in (slug, f"{format}-{slug}"):
-        if id_flaw(candidate) is None:
-            yield candidate
-    number = 1
-    while True:
-        yield f"{format}-{mark}-{number}"
-        number += 1
+        if id_flaw(wish) is None and wish[0] not in ".-":
+            yield wish
+        slug = "".join(c if c.isalnum() or c in "._-" else "-" for c in unicodedata.normalize("NFC", wish))
+        slug = slug.strip("-.")[:MAX_SLUG].rstrip("-.") or "task"
+        format, mark = self._origin["format"], digest([self._origin, source])
+        yield from (candidate for candidate in (slug, f"{format}-{slug}") if id_flaw(candidate) is None)
+        yield from (f"{format}-{mark}-{number}" for number in count(1))
 
 
 MAX_SLUG = 40
