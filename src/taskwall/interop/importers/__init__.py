@@ -90,13 +90,12 @@ def find_source(path: str, form: Format | None, own: str) -> Source:
 
     own: the board that imports, which is no source unless named itself.
     """
-    is_file = os.path.isfile(path) or os.path.isdir(path)
-    if not is_file and (path == "-" or os.path.exists(path)):
+    if not os.path.isfile(path) and not os.path.isdir(path):
+        if path != "-" and not os.path.exists(path):
+            raise Invalid(f"{path} does not exist", next="name a file, or the folder of a board or project")
         told = f"{path} is a pipe or device, and tasks are known again by the file that they came from"
         way = f"save it first: `… > FILE; taskwall import {form.name if form else 'FORMAT'} FILE`"
         raise Invalid(told, next=way)
-    if not is_file:
-        raise Invalid(f"{path} does not exist", next="name a file, or the folder of a board or project")
     path = os.path.realpath(path)
     if not os.path.isdir(path):
         return Source(form or _recognised(path), path)

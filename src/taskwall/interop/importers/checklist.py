@@ -21,14 +21,8 @@ _BOX = re.compile(rf"(?P<indent>[ >]*){_LIST}\[(?:\s*\](?!\()|(?![\^@])[^\[\]]{{
 """A list line that begins with a box, and so with no link, footnote or citation."""
 _FENCE = re.compile(rf"[ ]*(?:{_LIST})?(?P<fence>`{{3,}}+(?![^`]*`)|~{{3,}})(?P<info>.*)")
 _HEADING = re.compile(r"#{1,6}[ ]+(.+)")
-_MARKS = {
-    **dict.fromkeys(" \u3000", "open"),
-    **dict.fromkeys("xXvV✓✔√☑✅", "done"),
-    **dict.fromkeys("-~", "cancelled"),
-    "/": "in progress",
-    ">": "deferred",
-    "!": "open",
-}
+_MARKS = {"/": "in progress", ">": "deferred", "-": "cancelled", "~": "cancelled"}
+_MARKS |= dict.fromkeys(" \u3000!", "open") | dict.fromkeys("xXvV✓✔√☑✅", "done")
 """Marks and the status that they mean: GitHub knows `x`, Obsidian's tasks `/ - > !` too, and GitLab `~`."""
 _IMPORTANT = "!"
 MAX_SLUG = 40
@@ -78,7 +72,12 @@ class _File:
             if box := _BOX.match(line):
                 self._tell_box(box, where)
             self._read_other(line)
-            self._read_fence(line, where)
+            # Code ends at a fence of the same kind, as long as the first or longer, with nothing behind it.
+            fence = _FENCE.match(line)
+            if fence and not self.fence:
+                self.fence, self.began, self.hidden = fence["fence"], where, 0
+            elif fence and fence["fence"].startswith(self.fence) and not fence["info"].strip():
+                self.fence = ""
         self._describe()
         if self.fence and self.hidden:
             lines = f"{self.hidden} line{'s' * (self.hidden > 1)} with a box"
@@ -100,15 +99,6 @@ class _File:
         self.above.clear()
         heading = None if self.fence else _HEADING.match(line)
         self.heading = one_line(heading[1].rstrip(" #")) if heading else self.heading
-
-    def _read_fence(self, line: str, where: str) -> None:
-        """Code ends at a fence of the same kind, as long as the first or longer, with nothing behind it."""
-        if not (fence := _FENCE.match(line)):
-            return
-        if not self.fence:
-            self.fence, self.began, self.hidden = fence["fence"], where, 0
-        elif fence["fence"].startswith(self.fence) and not fence["info"].strip():
-            self.fence = ""
 
     def _add(self, item: re.Match[str], where: str) -> None:
         self._describe()
