@@ -123,9 +123,9 @@ class Git:
             at = start + size + 1
         return found
 
-    def committed(self, path: str) -> bytes:
-        """The bytes of a file in the latest commit; none where it has no such file."""
-        return self.run("cat-file", "blob", f"HEAD:{path}", ok=(0, 128))
+    def committed(self, path: str, commit: str = "HEAD") -> bytes:
+        """The bytes of a file in a commit; none where that has no such file."""
+        return self.run("cat-file", "blob", f"{commit}:{path}", ok=(0, 128))
 
     def commits(self, paths: Iterable[str]) -> list[Head]:
         """Every commit that changed one of these paths, over all parents of merges, the latest first."""

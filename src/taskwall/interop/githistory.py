@@ -245,10 +245,10 @@ class _Past:
 
     def _words(self, was: tuple[str, Task] | None, now: tuple[str, Task] | None) -> tuple[Word, ...]:
         told = changes(was and was[1], now and now[1])
-        before, after = (place is not None and self._is_archived(place[0]) for place in (was, now))
-        if was and now and after and not before:
+        archived = [self._is_archived(path) for path, _ in filter(None, (was, now))]
+        if archived == [False, True]:
             told += (Word("archived", "archived"),)
-        elif was and now and before and not after and not told:
+        elif archived == [True, False] and not told:
             told = (Word("returned", "back from the archive"),)
         return told
 

@@ -163,9 +163,8 @@ def _are_apart(ours: Task, theirs: Task) -> bool:
 
     The same idempotency key, or the same task of another board, is one task whatever it says by now.
     """
-    same = ours.subject == theirs.subject or (ours.created_at is not None and ours.created_at == theirs.created_at)
-    same = same or (ours.key is not None and ours.key == theirs.key)
-    return not (same or (_source(ours) is not None and _source(ours) == _source(theirs)))
+    told = ((task.subject, task.created_at, task.key, _source(task)) for task in (ours, theirs))
+    return not any(one is not None and one == other for one, other in zip(*told, strict=True))
 
 
 def _source(task: Task) -> list[Any] | None:

@@ -12,7 +12,7 @@ from shlex import quote
 from ...core.model import MAX_ID, id_flaw
 from ...stores.files.changes import key_order
 from ...stores.files.dialects import DIALECTS, OURS, read
-from ...stores.files.disk import DISK, NotPlain, decode
+from ...stores.files.disk import DISK, MAX_BYTES, NotPlain, decode
 from ...stores.files.folder import SUFFIX
 from ...stores.files.patch import patch
 from ...stores.files.plain import NotATask
@@ -67,7 +67,7 @@ def _task_text(data: bytes) -> str | None:
         read(parse(text))
     except (NotPlain, NotStrict, NotATask):
         return None
-    return text
+    return text if len(data) <= MAX_BYTES else None
 
 
 def _last_good(sight: Sight, file: File) -> str | None:
@@ -75,13 +75,8 @@ def _last_good(sight: Sight, file: File) -> str | None:
     if sight.git is None:
         return None
     path = sight.git.path(file.name)
-    heads = sight.git.commits([path])
-    names = sight.git.blobs((head.commit, path) for head in heads)
-    for head in heads:
-        name = names.get((head.commit, path), "")
-        if name and _task_text(sight.git.texts([name]).get(name, b"")):
-            return head.commit[:12]
-    return None
+    commits = [head.commit for head in sight.git.commits([path])]
+    return next((name[:12] for name in commits if _task_text(sight.git.committed(path, name))), None)
 
 
 def _by_hand(sight: Sight, file: File) -> str:
