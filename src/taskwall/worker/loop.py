@@ -186,9 +186,8 @@ class Worker:
         """Put every free agent on a task, one after the other, so that they do not run for the same one."""
         while len(self.attempts) < self.orders.agents and not self.pace.pausing():
             view = self.board.store.read()
-            self.late, but = set(), self.pace.cooling()
-            if self._is_any_free(view, but):  # asked without the lock, which others need
-                self.late = self._unmerged(view)
+            but = self.pace.cooling()  # asked without the lock, which others need
+            self.late = self._unmerged(view) if self._is_any_free(view, but) else set()
             but |= self.late
             if not self._is_any_free(view, but):
                 return

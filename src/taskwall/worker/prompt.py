@@ -69,10 +69,8 @@ def _history(task: Task) -> str:
     """What earlier attempts left: how many failed, and the latest notes."""
     lines = [f"ATTEMPTS BEFORE that failed: {task.attempts}"] if task.attempts else []
     if task.notes:
-        notes = [
-            f"- {safe(to_the_minute(note['at']))} {safe(note['by'])}: {_block(note['text'])}"
-            for note in task.notes[-8:]
-        ]
+        latest = task.notes[-8:]
+        notes = [f"- {safe(to_the_minute(note['at']))} {safe(note['by'])}: {_block(note['text'])}" for note in latest]
         lines += ["NOTES", shortened("\n".join(notes), MAX_NOTES)]
     return "\n".join(lines)
 
