@@ -7,6 +7,7 @@ same place. So an id that is new need not be a new task, and one that is known m
 from __future__ import annotations
 
 from collections import Counter
+from itertools import count
 
 from .incoming import GUESSED, Finding, short
 from .remembered import UNITS, digest, last_seen, mark
@@ -56,10 +57,8 @@ class Recognised:
             return source
         if self.was[source] not in self._items:
             return self.was[source]
-        number = 2
-        while (name := f"{_place(source)}~{number}") in self._items or name in self._known:
-            number += 1
-        return name
+        names = (f"{_place(source)}~{number}" for number in count(2))
+        return next(name for name in names if name not in self._items and name not in self._known)
 
     def is_doubtful(self, source: str | None) -> bool:
         """Whether it may be another's task: there are several of its text in one place, or it stands below such."""
