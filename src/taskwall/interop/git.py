@@ -108,20 +108,23 @@ class Git:
         """The pathspec of the board."""
         return [] if self.board == "." else [self.board]
 
-    def texts(self, names: Iterable[str]) -> dict[str, bytes]:
-        """The bytes of blobs by name, without those that are too large for a task."""
-        asked = "".join(f"{name}\n" for name in dict.fromkeys(names)).encode()
+    def texts(self, names: Iterable[str]) -> dict[str, bytes | None]:
+        """The bytes of those of these blobs that are there, by name or COMMIT:PATH; None: too large for a task."""
+        asked = [name for name in dict.fromkeys(names) if "\n" not in name]
         if not asked:
             return {}
-        heads = [line.split() for line in self.run("cat-file", "--batch-check", given=asked).decode().splitlines()]
-        wanted = [(head[0], int(head[2])) for head in heads if head[1] == "blob" and int(head[2]) <= MAX_BYTES]
-        data = self.run("cat-file", "--batch", given="".join(f"{name}\n" for name, _ in wanted).encode())
+        how = "--batch-check=%(objecttype) %(objectname) %(objectsize)"
+        told = self.run("cat-file", how, given=_lines(asked)).split(b"\n")
+        heads = ((name, os.fsdecode(line).split(" ")) for name, line in zip(asked, told, strict=False))
+        blobs = {name: (words[1], int(words[2])) for name, words in heads if words[0] == "blob"}
+        wanted = {blob: size for blob, size in blobs.values() if size <= MAX_BYTES}
+        data = self.run("cat-file", "--batch", given=_lines(wanted))
         found, at = {}, 0
-        for name, size in wanted:
+        for blob, size in wanted.items():
             start = data.index(b"\n", at) + 1
-            found[name] = data[start : start + size]
+            found[blob] = data[start : start + size]
             at = start + size + 1
-        return found
+        return {name: found.get(blob) for name, (blob, _) in blobs.items()}
 
     def committed(self, path: str, commit: str = "HEAD") -> bytes:
         """The bytes of a file in a commit; none where that has no such file."""
@@ -139,16 +142,6 @@ class Git:
             Head(commit, tuple(parents.split()), by, at, subject)
             for commit, parents, by, at, subject in zip(*[iter(tokens)] * 5, strict=True)
         ]
-
-    def blobs(self, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-        """The names of the blobs at these (commit, path), without those where there is none."""
-        asked = [place for place in dict.fromkeys(places) if "\n" not in place[1]]
-        if not asked:
-            return {}
-        given = "".join(f"{commit}:{path}\n" for commit, path in asked)
-        told = self.run("cat-file", "--batch-check=%(objecttype) %(objectname)", given=os.fsencode(given))
-        lines = [line.split(b" ") for line in told.split(b"\n")]
-        return {place: words[1].decode() for place, words in zip(asked, lines, strict=False) if words[0] == b"blob"}
 
     def stages(self) -> dict[str, dict[int, str]]:
         """The files of the board that a merge left in conflict: the blobs of their stages 1 to 3 by path."""
@@ -194,6 +187,10 @@ def task_in(path: str, data: bytes | None) -> Task:
         except (NotPlain, NotStrict, NotATask) as error:
             flaw = str(error)
     return Task(name.removesuffix(SUFFIX), subject=name, flaw=flaw)
+
+
+def _lines(names: Iterable[str]) -> bytes:
+    return os.fsencode("".join(f"{name}\n" for name in names))
 
 
 def _split(output: bytes) -> list[str]:

@@ -201,14 +201,13 @@ class _Past:
     def _look(self) -> None:
         self._heads = self._git.commits(self._paths)
         commits = {commit for head in self._heads for commit in (head.commit, *head.parents)}
-        self._names = self._git.blobs((commit, path) for commit in commits for path in self._paths)
-        self._texts = self._git.texts(self._names.values())
+        self._texts = self._git.texts(f"{commit}:{path}" for commit in commits for path in self._paths)
 
     def _at(self, commit: str) -> tuple[str, Task] | None:
         """The path and the task of a commit, None without one. A file in the archive gives way, as on the board."""
         for path in sorted(self._paths, key=self._is_archived):
-            if name := self._names.get((commit, path)):
-                task = task_in(path, self._texts.get(name))
+            if (place := f"{commit}:{path}") in self._texts:
+                task = task_in(path, self._texts[place])
                 if task.id == self._id or task.flaw:
                     return path, task
         return None

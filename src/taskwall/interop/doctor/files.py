@@ -6,6 +6,7 @@ import os
 import re
 import unicodedata
 from collections import Counter
+from functools import partial
 from itertools import chain, count
 from shlex import quote
 
@@ -110,7 +111,7 @@ def _texts(sight: Sight, stages: dict[int, str]) -> list[bytes]:
     """Base, ours and theirs; empty where there is none."""
     assert sight.git is not None
     blobs = sight.git.texts(stages.values())
-    return [blobs.get(stages.get(number, ""), b"") for number in (1, 2, 3)]
+    return [blobs.get(stages.get(number, "")) or b"" for number in (1, 2, 3)]
 
 
 def _in_conflict(sight: Sight, file: File, stages: dict[int, str]) -> Iterator[Found]:
@@ -132,11 +133,7 @@ def _in_conflict(sight: Sight, file: File, stages: dict[int, str]) -> Iterator[F
         told = f"{shown} is merged, and git does not know it yet"
         yield found("unmerged", told, f"look at it, then {add}", file=shown)
         return
-
-    def keep(merged: Merged = merged, path: str = shown) -> None:
-        if merged.parked:
-            park(sight.path, path, merged)
-
+    keep = partial(park, sight.path, shown, merged) if merged.parked else None
     words = f"merges {file.name} by its fields from git's three stages; then {add} tells git"
     repair = Repair(words, file.path, file.data, merged.text, before=keep)
     yield found("conflict", told, "", file=shown, repair=repair)
@@ -145,13 +142,13 @@ def _in_conflict(sight: Sight, file: File, stages: dict[int, str]) -> Iterator[F
 def _told_from_theirs(sight: Sight, file: File, ours: str, theirs: str, flaw: str) -> Found:
     """Two tasks that were made under one id: ours keeps it, and theirs gets another one."""
     shown, other = sight.shown(file.name), task_in(file.name, theirs.encode())
-    known = [each for each in sight.files if each.task.id != other.id and _says_same(each.task, other)]
+    others = [each for each in sight.files if each.task.id != other.id and each.task.subject == other.subject]
+    known = next((each for each in others if each.task.created_at == other.created_at), None)
     if known and file.data == ours.encode():
-        new = known[0]
         waiting = ", ".join(task.id for task in sight.view.dependents(other.id)) or "nobody"
-        told = f"{shown} is our task, theirs is {new.task.id}, and git does not know it yet; "
+        told = f"{shown} is our task, theirs is {known.task.id}, and git does not know it yet; "
         told += f"{waiting} waits for {other.id}"
-        add = f"`git add {quote(shown)} {quote(sight.shown(new.name))}`"
+        add = f"`git add {quote(shown)} {quote(sight.shown(known.name))}`"
         return found("unmerged", told, f"see which of the two is meant there, then {add}", file=shown)
     told = f"{shown}: {flaw}"
     if known or other.numeric:
@@ -159,18 +156,11 @@ def _told_from_theirs(sight: Sight, file: File, ours: str, theirs: str, flaw: st
         repair = Repair(f"keeps our task in {file.name}", file.path, file.data, ours) if known else None
         return found("conflict", told, way, file=shown, repair=repair)
     new_id = _free_id(other.id[: MAX_ID - 4], os.path.dirname(file.path), {each.task.id for each in sight.files})
-    text = _with_id(theirs, other, new_id)
-
-    def keep() -> None:
-        DISK.write_new(os.path.join(os.path.dirname(file.path), new_id + SUFFIX), text.encode(), durable=True)
-
+    path, text = os.path.join(os.path.dirname(file.path), new_id + SUFFIX), _with_id(theirs, other, new_id)
+    keep = partial(DISK.write_new, path, text.encode(), durable=True)
     words = f"keeps our task in {file.name} and makes theirs one of its own, with the id {new_id}"
     repair = Repair(words, file.path, file.data, ours, before=keep)
     return found("conflict", told, "", file=shown, repair=repair)
-
-
-def _says_same(one: Task, other: Task) -> bool:
-    return (one.subject, one.created_at) == (other.subject, other.created_at)
 
 
 def twins(sight: Sight) -> Iterator[Found]:
@@ -260,11 +250,7 @@ def _parked(sight: Sight, file: File, keeper: File) -> Repair:
     """What another file of the same task does not say is parked, as after a merge."""
     kept, lost = (parse(decode(each.data or b"")) for each in (keeper, file))
     fields = {key: {"kept": kept.get(key), "parked": told} for key, told in lost.items() if told != kept.get(key)}
-
-    def keep() -> None:
-        if fields:
-            park(sight.path, sight.shown(file.name), Merged(file.task.id, "", fields))
-
+    keep = partial(park, sight.path, sight.shown(file.name), Merged(file.task.id, "", fields)) if fields else None
     words = f"parks what {file.name} says otherwise than {keeper.name}, and sets it aside"
     return Repair(words, file.path, file.data, aside=True, before=keep)
 
