@@ -74,9 +74,8 @@ class Places:
             self._missing[name] = name if item.native else self._free(name, name)
         found = self._missing[name]
         # It still blocks, as a typo must not open a gate.
-        self._findings.append(
-            Finding(DANGLING, item.where, f"{short(item.source)} names {short(name)}, which is not there")
-        )
+        told = f"{short(item.source)} names {short(name)}, which is not there"
+        self._findings.append(Finding(DANGLING, item.where, told))
         return found
 
     def _free(self, wish: str, source: str) -> str:

@@ -24,7 +24,6 @@ _HEADING = re.compile(r"#{1,6}[ ]+(.+)")
 _MARKS = {"/": "in progress", ">": "deferred", "-": "cancelled", "~": "cancelled"}
 _MARKS |= dict.fromkeys(" \u3000!", "open") | dict.fromkeys("xXvV✓✔√☑✅", "done")
 """Marks and the status that they mean: GitHub knows `x`, Obsidian's tasks `/ - > !` too, and GitLab `~`."""
-_IMPORTANT = "!"
 MAX_SLUG = 40
 
 
@@ -115,7 +114,7 @@ class _File:
             slug(text),
             text,
             parent=parent,
-            priority=PRIORITIES["high"] if mark == _IMPORTANT else DEFAULT_PRIORITY,
+            priority=PRIORITIES["high"] if mark == "!" else DEFAULT_PRIORITY,
             labels=(self.heading,) if self.heading else (),
             **self.reading.status(_MARKS.get(mark, mark), STATUSES, where, source),
         )
