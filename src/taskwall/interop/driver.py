@@ -34,9 +34,8 @@ def run(base: str, ours: str, theirs: str, path: str, size: str = "7") -> int:
         with open(ours, "wb") as file:
             file.write(merged.text.encode())
     except (OSError, NotPlain, Unmergeable) as flaw:
-        way = "git merges its lines"
-        if isinstance(flaw, MadeApart):
-            way = "`taskwall doctor --fix` gives theirs an id of its own"
+        apart = "`taskwall doctor --fix` gives theirs an id of its own"
+        way = apart if isinstance(flaw, MadeApart) else "git merges its lines"
         print(f"taskwall: {safe(f'{path}: {flaw}')}; {way}", file=sys.stderr)
         return _by_lines(os.devnull if isinstance(flaw, DifferentTasks) else base, ours, theirs, path, size)
     if merged.parked:

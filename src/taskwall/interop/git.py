@@ -17,7 +17,7 @@ from ..stores.files.strict import NotStrict, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 TIMEOUT = 60
 
@@ -86,14 +86,17 @@ class Git:
 
     def files(self, commit: str) -> dict[str, str]:
         """The task files of a commit: the names of their blobs by path."""
-        listed = self.run("ls-tree", "-r", "-z", "--full-tree", commit, "--", *self.within)
         found = {}
-        for entry in _split(listed):
-            head, _, path = entry.partition("\t")
-            mode, kind, name = head.split(" ")
+        for (mode, kind, name), path in self._listed("ls-tree", "-r", "--full-tree", commit, "--", *self.within):
             if kind == "blob" and mode != "120000" and is_task_file(path):
                 found[path] = name
         return found
+
+    def _listed(self, command: str, *words: str) -> Iterator[tuple[list[str], str]]:
+        """What git tells of each file, and its path."""
+        for entry in _split(self.run(command, "-z", *words)):
+            told, _, path = entry.partition("\t")
+            yield told.split(" "), path
 
     def knows_board(self) -> bool:
         """Whether git has, or is about to have, a file of the board."""
@@ -146,18 +149,15 @@ class Git:
     def stages(self) -> dict[str, dict[int, str]]:
         """The files of the board that a merge left in conflict: the blobs of their stages 1 to 3 by path."""
         found: dict[str, dict[int, str]] = {}
-        for entry in _split(self.run("ls-files", "-u", "-z", "--full-name", "--", *(self.within or ["."]))):
-            head, _, path = entry.partition("\t")
-            _, name, stage = head.split(" ")
+        for (_, name, stage), path in self._listed("ls-files", "-u", "--full-name", "--", *(self.within or ["."])):
             found.setdefault(path, {})[int(stage)] = name
         return found
 
     def left_out(self) -> dict[str, str]:
         """The task files that git knows and keeps out of the worktree (a sparse checkout): their blobs by path."""
         found = {}
-        for entry in _split(self.run("ls-files", "-s", "-t", "-z", "--full-name", "--", *(self.within or ["."]))):
-            head, _, path = entry.partition("\t")
-            tag, _, name, _ = head.split(" ")
+        listed = self._listed("ls-files", "-s", "-t", "--full-name", "--", *(self.within or ["."]))
+        for (tag, _, name, _), path in listed:
             if tag == "S" and is_task_file(path) and not os.path.lexists(os.path.join(self.top, path)):
                 found[path] = name
         return found

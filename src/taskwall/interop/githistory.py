@@ -175,9 +175,7 @@ def history(board: str, asked: str, limit: int = PAGE) -> GitHistory:
     except UnknownTask as error:  # git may know a task that is no longer there
         task_id, unknown = asked, error
     name = view.name_of(task_id) if isinstance(view, FileView) else task_id + SUFFIX
-    if unknown and id_flaw(task_id):
-        raise unknown
-    found = list(_Past(git, task_id, name).commits())
+    found = [] if unknown and id_flaw(task_id) else list(_Past(git, task_id, name).commits())
     now = next((each for each in diff(board, "", PAGE).tasks if each.task == task_id), None) if found else None
     if unknown and not found:
         raise unknown
