@@ -61,17 +61,14 @@ class Clerks:
         self._threads = ThreadPoolExecutor(most)
 
     async def run(self, job: Callable[[Board], Any]) -> Response:
-        """Do this with the board, and answer with its response, with its JSON, or with the refusal."""
+        """Do this with the board, and answer with its response, or with its JSON. Raises Refused."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, job)
 
     def _answer(self, job: Callable[[Board], Any]) -> Response:
-        try:
-            if not hasattr(self._own, "board"):
-                self._own.board = self._open()
-            answer = job(self._own.board)
-            return answer if isinstance(answer, Response) else _json(answer)
-        except Refused as error:
-            return _json(refusal_envelope(error), STATUSES.get(error.code, 409))
+        if not hasattr(self._own, "board"):
+            self._own.board = self._open()
+        answer = job(self._own.board)
+        return answer if isinstance(answer, Response) else _json(answer)
 
 
 class Wall:
@@ -99,7 +96,8 @@ class Wall:
             Route("/metrics", self._metrics),
             Mount("/", StaticFiles(directory=STATIC, html=True)),
         ]
-        return Guard(Starlette(routes=routes, lifespan=self._lifespan), token, remote, name)
+        inner = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers={Refused: _refused})
+        return Guard(inner, token, remote, name)
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -119,10 +117,7 @@ class Wall:
         """Any verb, with the arguments that it takes as a JSON object."""
         name = request.path_params["name"]
         verb = VERBS.get(name)
-        try:
-            arguments = await _body(request)
-        except Invalid as error:
-            return _json(refusal_envelope(error), STATUSES[error.code])
+        arguments = await _body(request)
 
         def run(board: Board) -> Any:
             if verb and verb.writes and not self._writable:
@@ -172,6 +167,10 @@ class Wall:
 
     async def _openapi(self, _: Request) -> Response:
         return _json(description())
+
+
+async def _refused(_: Request, error: Any) -> Response:
+    return _json(refusal_envelope(error), STATUSES.get(error.code, 409))
 
 
 async def _body(request: Request) -> str:
