@@ -231,11 +231,8 @@ def _place(answer: Place) -> list[str]:
 
 def _trusted(answer: Trusted) -> list[str]:
     if not answer.commands:
-        return [
-            {"list": "No command of this board is trusted.", "granted": "There is nothing new to trust."}.get(
-                answer.action, "Nothing of that was trusted."
-            )
-        ]
+        none = {"list": "No command of this board is trusted.", "granted": "There is nothing new to trust."}
+        return [none.get(answer.action, "Nothing of that was trusted.")]
     head = {"list": "Trusted on this board:", "granted": "Trusted, on this board alone:"}
     return [head.get(answer.action, "Trusted no longer:"), *(f"- {safe(command)}" for command in answer.commands)]
 

@@ -56,9 +56,8 @@ def unknown(wanted: str, known: Subjects) -> UnknownTask:
     """The refusal of a name that fits no task, with what may have been meant."""
     near = _near(wanted, known)
     hint = f"did you mean {' or '.join(near)}? " if near else ""
-    return UnknownTask(
-        f"no task {wanted!r} on this board", task=wanted, by=near, next=f"{hint}see `taskwall list --all` (list_tasks)"
-    )
+    way = f"{hint}see `taskwall list --all` (list_tasks)"
+    return UnknownTask(f"no task {wanted!r} on this board", task=wanted, by=near, next=way)
 
 
 def _near(wanted: str, names: Subjects) -> tuple[str, ...]:

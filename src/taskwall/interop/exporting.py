@@ -54,6 +54,5 @@ def _write(path: str, text: str, *, force: bool) -> None:
     except FileExistsError:
         raise Invalid(f"{path} exists already", next="name a new file, or --force to replace it") from None
     except OSError as error:
-        raise Unwritable(
-            f"{path} cannot be written: {error.strerror}", next="name a file in a folder of yours"
-        ) from None
+        told = f"{path} cannot be written: {error.strerror}"
+        raise Unwritable(told, next="name a file in a folder of yours") from None

@@ -238,9 +238,8 @@ def take_all(tree: Tree, parts: Sequence[Part]) -> tuple[list[Note], set[str]]:
             continue  # we never write there, so nothing of ours is there
         except (NotStrict, Torn) as flaw:
             if "taskwall" in (tree.now.get(path) or ""):
-                raise Invalid(
-                    f"{path} cannot be read: {_told(flaw)}; nothing was removed", next="mend that and repeat"
-                ) from None
+                told = f"{path} cannot be read: {_told(flaw)}; nothing was removed"
+                raise Invalid(told, next="mend that and repeat") from None
     return notes, keep
 
 

@@ -195,9 +195,7 @@ def _hints(chosen: Sequence[Client], env: Mapping[str, str], board: str | None, 
 
     found = [note for client in chosen for note in (client.user_notes if user else client.notes)]
     if not shutil.which("taskwall", path=env.get("PATH", "")):
-        found.append(
-            "taskwall is not on PATH: clients will not find it until it is installed, for example as a uv tool"
-        )
+        found.append("taskwall is not on PATH: clients will not find it until it is installed, say as a uv tool")
     if board and chosen:
         found.append(f"agents of this worktree write the board at {board}; that a sandbox lets them is untested")
     return found

@@ -154,6 +154,4 @@ def above(path: str) -> list[str]:
 
 
 def _unwritable(path: str, why: str) -> Unwritable:
-    return Unwritable(
-        f"{path} cannot be written: {why}", next="mend that and run the same again; it goes on from there"
-    )
+    return Unwritable(f"{path} cannot be written: {why}", next="mend that and repeat this; it goes on from there")

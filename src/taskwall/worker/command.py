@@ -24,10 +24,9 @@ def checked_command(given: Sequence[str], env: Mapping[str, str]) -> tuple[str, 
     program, *rest = given or OURS
     for argument in rest:
         if PROMPT in argument and not _ALONE.fullmatch(argument):
-            raise Invalid(
-                f"{argument!r} has {PROMPT} inside a text, where a program might run what a task says",
-                next=f"""make it an argument of its own: claude -p {PROMPT}, or sh -c 'claude -p "$1"' sh {PROMPT}""",
-            )
+            told = f"{argument!r} has {PROMPT} inside a text, where a program might run what a task says"
+            way = f"""make it an argument of its own: claude -p {PROMPT}, or sh -c 'claude -p "$1"' sh {PROMPT}"""
+            raise Invalid(told, next=way)
     found = shutil.which(program, path=env.get("PATH"))
     if found is None:
         raise Invalid(f"there is no program {program!r}", next="name one that can be run after --")

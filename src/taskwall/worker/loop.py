@@ -223,28 +223,22 @@ class Worker:
         """
         if self.forest is None or not self.forest.merge:
             return set()
-        late = [attempt.task for attempt in self.attempts.values()]
-        ours = {task.id for task in late}
-        late += view.in_progress()  # any of them may be completed before a task is claimed
+        ours = {attempt.task.id: attempt.task for attempt in self.attempts.values()}
         try:
-            found = self.forest.unmerged(view)
+            found = [each for each in self.forest.unmerged(view) if each[0].id not in ours]
         except GitFailed as error:
             raise Unreadable(str(error)) from None
-        for task, branch in found:
-            if task.id not in ours and (self._awaits_merge(task, view) or not self._settle_late(task, branch)):
-                late.append(task)
+        late = [task for task, branch in found if not self._settled(self.forest, view, task, branch)]
+        late += [*ours.values(), *view.in_progress()]  # any of them may be completed before a task is claimed
         return {waiting.id for task in late for waiting in view.waiters(task)}
 
-    def _awaits_merge(self, task: Task, view: View) -> bool:
-        """Whether another process that held a task is known to run yet, and may merge it."""
+    def _settled(self, forest: Forest, view: View, task: Task, branch: str) -> bool:
+        """Whether completed work is merged now, or a note says why not, for nobody is about to do that."""
         claim = view.claim(task.id)
         others = claim.process.split(",") if claim and claim.process and claim.host == this_host() else []
-        return any(not is_gone(each) for each in others if each != self.board.actor.process)
-
-    def _settle_late(self, task: Task, branch: str) -> bool:
-        """Whether completed work that nobody is about to merge is merged now, or a note says why not."""
-        assert self.forest
-        told = self.forest.settle(task, branch)
+        if any(not is_gone(each) for each in others if each != self.board.actor.process):
+            return False
+        told = forest.settle(task, branch)
         self.display.say(f"{task.id} was left unmerged: {told}")
         try:
             self.board.update(task.id, Edit(note=told))

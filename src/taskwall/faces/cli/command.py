@@ -103,9 +103,7 @@ class Command:
 
 
 GLOBALS = (
-    Argument(
-        "--board", "board", doc="the board: a .tasks folder, the folder that holds it, or postgresql://…?board=NAME"
-    ),
+    Argument("--board", "board", doc="the board: a .tasks folder, the one that holds it, or postgresql://…?board=NAME"),
     Argument("--as", "actor", doc="who acts"),
     Argument("--json", "json", "flag", "answer as JSON"),
 )

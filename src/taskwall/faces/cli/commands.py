@@ -52,9 +52,7 @@ COMMANDS = DAILY | {
         Command(
             "setup",
             "",
-            Argument(
-                "[CLIENT]", "names", "many", "claude, codex, gemini, opencode, cursor; those in use without one; git"
-            ),
+            Argument("[CLIENT]", "names", "many", "claude, codex, gemini, opencode, cursor; else those in use; git"),
             Argument("--user", "user", "flag", "in your home folder instead of this project"),
             Argument("--check", "check", "flag", "write nothing; exit 0 when all is as it should be"),
             Argument("--remove", "remove", "flag", "take back what set-up wrote"),
@@ -92,9 +90,7 @@ COMMANDS = DAILY | {
             Argument("[GOAL]", "goal", "words", "what to do; without one, work the board off"),
             Argument("--task", "task", "id", "work on this task alone"),
             Argument("--model", "model", doc="name of the model"),
-            Argument(
-                "--base-url", "base_url", doc="an OpenAI-compatible endpoint; Anthropic's when it ends in /anthropic"
-            ),
+            Argument("--base-url", "base_url", doc="OpenAI-compatible endpoint; Anthropic's if it ends in /anthropic"),
             Argument("--fallback", "fallback", doc="a model that stands in when the other is overloaded"),
             Argument("--yes", "yes", "flag", "run shell commands without asking"),
             Argument("--outside", "outside", "flag", "files outside the workspace may be read and written"),

@@ -217,9 +217,8 @@ def _json(value: object) -> str | None:
 def read_source(source: Source) -> Batch:
     """All that could be read of a source; what could not is among the findings. Writes nothing."""
     findings: list[Finding] = []
-    beside = [
-        Finding(SKIPPED, f"{os.path.basename(path)}:1", f"{path} lies beside it, not read") for path in source.beside
-    ]
+    named = ((path, f"{os.path.basename(path)}:1") for path in source.beside)
+    beside = [Finding(SKIPPED, where, f"{path} lies beside it, not read") for path, where in named]
     texts = [
         Text(name, text) for name, path in _files(source, findings) if (text := _text(path, findings, name)) is not None
     ]

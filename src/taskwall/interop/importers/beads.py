@@ -103,9 +103,8 @@ def _edges(
     parents: list[str] = []
     kept: list[Any] = []
     for edge in dependencies if isinstance(dependencies, list) else []:
-        kind, target = (
-            (as_text(edge.get(key)) for key in ("type", "depends_on_id")) if isinstance(edge, dict) else ("", "")
-        )
+        known = edge if isinstance(edge, dict) else {}
+        kind, target = as_text(known.get("type")), as_text(known.get("depends_on_id"))
         own = bool(target) and edge.get("issue_id", source) == source
         if own and target in deleted:
             reading.tell(DANGLING, where, f"{source} names {target}, which is deleted there; kept in metadata")
@@ -116,8 +115,7 @@ def _edges(
             parents.append(target)
         else:
             if not own or kind not in NO_GATE:
-                reading.tell(
-                    GUESSED, where, f"{source}: the dependency {kind!r} on {target!r} does not gate; kept in metadata"
-                )
+                told = f"{source}: the dependency {kind!r} on {target!r} does not gate; kept in metadata"
+                reading.tell(GUESSED, where, told)
             kept.append(edge)
     return {"blocked_by": tuple(blockers), "parent": parents[0] if parents else None}, kept
