@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .core.errors import Refused
-    from .results import Answer
+    from .results import Answer, Row
 
 
 MOST = 8_000
@@ -138,11 +138,10 @@ def _shown(answer: Shown, *, whole: bool = False) -> list[str]:
     lines += [f"{safe(key)}: {printed(value)}" for key, value in task.extra.items()]
     if answer.claim:
         lines.append(f"claim: {_claim(answer.claim)}")
-    gone = [f"- {safe(i)}: does not exist" for i in answer.missing]
-    waits = [*(f"- {line(item)}" for item in answer.blockers[:MAX_ITEMS]), *rest(answer.blockers), *gone]
-    lines += ["Waits for:", *waits, *(f"  {outcome}" for outcome in came_of(answer.blockers))] if waits else []
-    for title, items in (("Children:", answer.children), ("Dependents:", answer.dependents)):
-        lines += [title, *(f"- {line(item)}" for item in items[:MAX_ITEMS]), *rest(items)] if items else []
+    waits = [*_related(answer.blockers), *(f"- {safe(i)}: does not exist" for i in answer.missing)]
+    waits += [f"  {outcome}" for outcome in came_of(answer.blockers)]
+    near = {"Waits for:": waits, "Children:": _related(answer.children), "Dependents:": _related(answer.dependents)}
+    lines += [each for title, told in near.items() if told for each in (title, *told)]
     notes = task.notes if whole else task.notes[-MAX_ITEMS:]
     earlier, most = len(task.notes) - len(notes), MAX_NOTES // max(1, len(notes))
     texts = (indented(n["text"]) if whole else block(n["text"], most) for n in notes)
@@ -150,6 +149,10 @@ def _shown(answer: Shown, *, whole: bool = False) -> list[str]:
     lines += ["Notes:", *([f"… {earlier} earlier ({ALL})"] if earlier > 0 else []), *told] if told else []
     lines += section("Completing it would unblock:", answer.would_unblock)
     return lines + [f"notice: {safe(notice)}" for notice in task.notices]
+
+
+def _related(items: Sequence[Row]) -> list[str]:
+    return [*(f"- {line(item)}" for item in items[:MAX_ITEMS]), *rest(items)]
 
 
 MAX_NOTES = 4_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 
 from ..core.errors import Refused
 from ..core.state import actionable
@@ -43,8 +43,9 @@ class WorkingOff(Claims):
     def unfinished(self) -> str:
         """While it holds a task or may start one, a run that says that it is finished is not."""
         view, actor = self.board.store.read(), self.board.actor
-        left = [*view.held_by(actor), *islice(actionable(view, actor), MAX_ITEMS)]
-        return STILL_OPEN.format(tasks=", ".join(task.id for task in left[:MAX_ITEMS])) if left else ""
+        left = chain(view.held_by(actor), actionable(view, actor))
+        names = ", ".join(task.id for task in islice(left, MAX_ITEMS))
+        return STILL_OPEN.format(tasks=names) if names else ""
 
 
 class OneTask(Claims):

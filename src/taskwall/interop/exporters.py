@@ -155,7 +155,7 @@ _COLUMNS: dict[str, Callable[[Task], object]] = {
 def table(view: View) -> str:
     """Comma-separated values after RFC 4180, a task a row; no cell can be taken for a formula.
 
-    Text that is not English begins with a byte order mark, without which spreadsheets do not take it for UTF-8.
+    Unless all is ASCII it begins with a byte order mark, without which spreadsheets do not take it for UTF-8.
     """
     out = io.StringIO(newline="")
     writer = csv.writer(out)

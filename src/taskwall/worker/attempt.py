@@ -151,10 +151,10 @@ class Attempt:
             if self.excused and not self._why:
                 kind, told = RELEASED, f"{told}; {self.excused}"
             said = "" if self._why else last_words(self.log, 3)
-            last = f"its last words: {said}" if said else ""
-            reason = filter(None, [f"{told}, after {self.seconds:.0f} s", last, f"log: {log}", self._work])
+            last = [f"its last words: {said}"] if said else []
+            reason = [f"{told}, after {self.seconds:.0f} s", *last, f"log: {log}", *filter(None, [self._work])]
             self.board.release(self.task.token, reason="; ".join(reason), failed=kind == FAILED)
-            told = "; ".join(filter(None, [told, last]))
+            told = "; ".join([told, *last])
         elif self._work and kind not in (SUPERSEDED, GONE):
             self.board.update(self.task.id, Edit(note=self._work))
         self._give_back(view)

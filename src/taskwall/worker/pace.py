@@ -51,8 +51,8 @@ class Pace:
         # As many failures as there are agents say nothing yet: other tasks may go well.
         if rounds := (self._row - 1) // self._agents:
             now = self._clock()
-            longer = now + wait_after(rounds) - max(now, self._pause)
-            self._pause = now + wait_after(rounds)
+            end = now + wait_after(rounds)
+            longer, self._pause = end - max(now, self._pause), end
             self._until = {task_id: until + longer for task_id, until in self._until.items() if until > now}
 
     def succeeded(self) -> None:

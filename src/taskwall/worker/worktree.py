@@ -157,7 +157,7 @@ class Forest:
         try:
             commits = self._commits(tree)
             merged = self._merged(tree, task) if completed and commits and self.merge else ""
-            kept = self._left_in(tree, branch=not commits)
+            kept = self._left_in(tree, empty=not commits)
         except GitFailed as error:
             return f"branch {tree.branch}, worktree {self._shown(tree)} ({error})"
         if not commits and not kept:
@@ -191,8 +191,8 @@ class Forest:
                 break
         return " and ".join(held)
 
-    def _left_in(self, tree: Tree, *, branch: bool) -> str:
-        """What a worktree holds; one that holds nothing goes, and its branch too when nothing is on that (`branch`)."""
+    def _left_in(self, tree: Tree, *, empty: bool) -> str:
+        """What a worktree holds; one that holds nothing goes. empty: nothing is on its branch, which then goes too."""
         try:
             if os.path.isdir(tree.path):  # or its agent has tidied up
                 if kept := self._kept(tree):
@@ -200,7 +200,7 @@ class Forest:
                 git(self.main, "worktree", "remove", tree.path)
         except GitFailed as error:
             return "submodules" if "submodules" in str(error) else f"a worktree that stays ({error})"
-        if branch:
+        if empty:
             with contextlib.suppress(GitFailed):  # somebody has put it elsewhere
                 git(self.main, "update-ref", "-d", f"refs/heads/{tree.branch}", tree.base)
         return ""

@@ -145,9 +145,8 @@ def _told_from_theirs(sight: Sight, file: File, ours: str, theirs: str, flaw: st
     others = [each for each in sight.files if each.task.id != other.id and each.task.subject == other.subject]
     known = next((each for each in others if each.task.created_at == other.created_at), None)
     if known and file.data == ours.encode():
-        waiting = ", ".join(task.id for task in sight.view.dependents(other.id)) or "nobody"
-        told = f"{shown} is our task, theirs is {known.task.id}, and git does not know it yet; "
-        told += f"{waiting} waits for {other.id}"
+        waiting = f"{', '.join(task.id for task in sight.view.dependents(other.id)) or 'nobody'} waits for {other.id}"
+        told = f"{shown} is our task, theirs is {known.task.id}, and git does not know it yet; {waiting}"
         add = f"`git add {quote(shown)} {quote(sight.shown(known.name))}`"
         return found("unmerged", told, f"see which of the two is meant there, then {add}", file=shown)
     told = f"{shown}: {flaw}"
