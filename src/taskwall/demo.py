@@ -11,19 +11,14 @@ import shlex
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from typing import Any
 
 from . import agent, config, render
 from .agent.models import choose
-from .agent.scripted import ScriptedModel, calls, say, task_id
+from .agent.scripted import ScriptedModel, Step, calls, say, task_id
+from .config import Location
 from .core.errors import Invalid
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from .agent.scripted import Step
-    from .config import Location
 
 SCHEMA, API = "setup database schema", "create API endpoints"
 TESTS, DOCS = "write tests", "write documentation"

@@ -16,6 +16,8 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
 from . import render, signals
 from .board import Board
@@ -29,13 +31,8 @@ from .stores.files.disk import DISK, Disk, Write, write_all
 from .stores.files.lock import lock
 from .stores.files.store import FileStore
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, NoReturn
-
-    Work = Callable[[], object]
-    Trial = Callable[[str, float], tuple[int, list[str]]]
+Work = Callable[[], object]
+Trial = Callable[[str, float], tuple[int, list[str]]]
 
 SECONDS = 25.0
 """After which no trial begins and those that run come to their end."""

@@ -8,29 +8,26 @@ ModelError        no answer, and asking again would not help; it ends the run
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from ..core.record import Record
+from .messages import Message
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, Protocol
+Schemas = Sequence[dict[str, Any]]
+"""What a model is told of its tools."""
+Say = Callable[[str], None]
+"""Is told the words of an answer as they come."""
 
-    from .messages import Message
 
-    Schemas = Sequence[dict[str, Any]]
-    """What a model is told of its tools."""
-    Say = Callable[[str], None]
-    """Is told the words of an answer as they come."""
+class Model(Protocol):
+    """Whatever answers a conversation."""
 
-    class Model(Protocol):
-        """Whatever answers a conversation."""
+    def answer(self, messages: Sequence[Message], tools: Schemas, *, deadline: float, say: Say) -> Answer:
+        """The next answer; its words are said as they come. deadline: on the monotonic clock.
 
-        def answer(self, messages: Sequence[Message], tools: Schemas, *, deadline: float, say: Say) -> Answer:
-            """The next answer; its words are said as they come. deadline: on the monotonic clock.
-
-            Raises ModelError.
-            """
+        Raises ModelError.
+        """
 
 
 class Answer(Record):

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from .answers import Answer, count
-from .messages import text_of
+from .answers import Answer, Schemas, count
+from .messages import Message, text_of
+from .models import Endpoint
 from .wire import Wire
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from .answers import Schemas
-    from .messages import Message
-    from .models import Endpoint
-
-    Block = dict[str, Any]
+Block = dict[str, Any]
 
 MAX_OUTPUT = 16_000
 """Tokens of one answer; the protocol insists on a limit."""

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 
 from ..core.errors import Invalid
 from ..core.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_TURNS = 100
 """How often a model is asked in one run, unless told otherwise."""

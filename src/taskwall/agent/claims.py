@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from itertools import chain, islice
 
+from ..board import Board
 from ..core.errors import Refused
+from ..core.model import Task
 from ..core.state import actionable
 from ..wording import MAX_ITEMS
 from .ending import SUPERSEDED, Ended
 from .prompts import STILL_OPEN, STILL_YOURS, memory
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from ..board import Board
-    from ..core.model import Task
 
 
 class Claims:

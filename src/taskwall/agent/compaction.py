@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from ..lengths import shortened, tokens
-from .messages import user_message
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .messages import Message
+from .messages import Message, user_message
 
 OPENING = 2
 """Messages at the beginning that stay: the system prompt, and the goal with the task."""

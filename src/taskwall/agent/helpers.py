@@ -5,31 +5,27 @@ They act as `name/1`, `name/2`… in sessions `SESSION/1`…, spend from the bud
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from .. import config
+from ..board import Board
+from ..config import Location
 from ..heartbeat import Heartbeat
 from ..lengths import shortened
 from ..signals import undisturbed
-from .claims import Helping, give_back
+from .answers import Model
+from .budget import Budget
+from .claims import Claims, Helping, give_back
 from .ending import INTERRUPTED
+from .files import Workspace
 from .loop import Agent
 from .messages import system_message, user_message
 from .prompts import HELP, SYSTEM, opening
+from .runs import RunLog
 from .screen import Screen
+from .shell import Consent
 from .tool import Tool, needed, number, own
 from .tools import Toolbox
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from ..board import Board
-    from ..config import Location
-    from .answers import Model
-    from .budget import Budget
-    from .claims import Claims
-    from .files import Workspace
-    from .runs import RunLog
-    from .shell import Consent
 
 TURNS, MAX_TURNS = 30, 100
 """How often a helper's model is asked, unless the call says, and at most."""

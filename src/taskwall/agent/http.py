@@ -9,18 +9,12 @@ import contextlib
 import json
 import re
 import time
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from .answers import ModelError, Transient, fault
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from .answers import Answer, Say, Schemas
-    from .messages import Message
-    from .models import Endpoint
-
+from .answers import Answer, ModelError, Say, Schemas, Transient, fault
+from .messages import Message
+from .models import Endpoint
 
 CONNECT, SILENCE = 10.0, 600.0
 """Seconds until a connection stands, and for which an endpoint may say nothing (local models read long)."""

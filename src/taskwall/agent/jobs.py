@@ -5,17 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Mapping
 
 from ..core.errors import Invalid
 from ..lengths import shortened
-from .processes import end_group, watch
+from .processes import Groups, end_group, watch
 from .tool import Tool, flag, number, own
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from .processes import Groups
 
 LONGEST_WAIT = 600
 """Seconds for which one call waits for a job."""

@@ -6,20 +6,15 @@ append before the next turn, `Ended` ends the run.
 
 from __future__ import annotations
 
-from .answers import ModelError, Overflow
+from .answers import Answer, Model, ModelError, Overflow
+from .budget import Budget
+from .claims import Claims
 from .compaction import compacted, size
 from .ending import FAILED, FINISHED, INTERRUPTED, NO_MODEL, SPENT, Ended
-from .messages import calls_of, text_of, tool_message, unanswered, user_message
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .answers import Answer, Model
-    from .budget import Budget
-    from .claims import Claims
-    from .messages import Call, Message
-    from .runs import RunLog
-    from .screen import Screen
-    from .tools import Toolbox
+from .messages import Call, Message, calls_of, text_of, tool_message, unanswered, user_message
+from .runs import RunLog
+from .screen import Screen
+from .tools import Toolbox
 
 NOT_RUN = (
     "This call was not run. Leave that task alone and go on with other work, or call again if it has to do with none."

@@ -5,15 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from ..core.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from typing import Any
-
-    Message = dict[str, Any]
+Message = dict[str, Any]
 
 
 class Call(Record):

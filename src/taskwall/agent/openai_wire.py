@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
-from .answers import Answer, count
+from .answers import Answer, Schemas, count
+from .messages import Message
+from .models import Endpoint
 from .wire import Wire
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from .answers import Schemas
-    from .messages import Message
-    from .models import Endpoint
 
 
 def wire(endpoint: Endpoint) -> Wire:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable, Sequence
 
-from .answers import Answer, ModelError, Transient
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from .answers import Model, Say, Schemas
-    from .messages import Message
+from .answers import Answer, Model, ModelError, Say, Schemas, Transient
+from .messages import Message
 
 PATIENCE = 1800.0
 """Seconds for one answer, all tries and waits together."""

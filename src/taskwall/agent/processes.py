@@ -7,11 +7,8 @@ import os
 import signal
 import subprocess
 import time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import IO
+from collections.abc import Mapping
+from typing import IO
 
 MAX_OUTPUT = 32 * 1024 * 1024
 """Bytes of output at which a command is ended."""

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from .. import render
+from ..board import Board
 from ..glance import digest
 from ..lengths import shortened
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..board import Board
 
 SYSTEM = """\
 You are an agent that works on a task board. The board is a folder of tasks, ordered by what each waits for. Other \

@@ -10,16 +10,12 @@ import contextlib
 import json
 import os
 import time
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ..core.errors import Invalid, Locked
 from ..stores.files.lock import lock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from .messages import Message
+from .messages import Message
 
 SUFFIX = ".jsonl"
 

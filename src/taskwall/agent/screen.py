@@ -11,16 +11,12 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from ..lengths import cut
 from ..wording import safe
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
-
-    from .messages import Call
+from .messages import Call
 
 FIRST = ("subject", "task_id", "title", "id", "path", "command")
 MAX_SHOWN = 10

@@ -10,15 +10,12 @@ import contextlib
 import json
 import re
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Self
-
-    Reply = dict[str, Any]
-    Step = Reply | Callable[[list[dict[str, Any]]], Reply]
+Reply = dict[str, Any]
+Step = Reply | Callable[[list[dict[str, Any]]], Reply]
 
 
 def say(text: str | None, **fields: Any) -> Reply:

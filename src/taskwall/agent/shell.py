@@ -5,18 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 
+from ..board import Board
 from ..core.errors import Invalid
-from .processes import MAX_OUTPUT, end_group, watch
+from .jobs import Jobs
+from .processes import MAX_OUTPUT, Groups, end_group, watch
 from .tool import Tool, flag, needed, number, own
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from ..board import Board
-    from .jobs import Jobs
-    from .processes import Groups
 
 TIME_LIMIT, LONGEST = 120, 1_800
 """Seconds a command may take, and may be allowed to take."""

@@ -6,14 +6,18 @@ import contextlib
 import os
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .. import config, signals
+from ..board import Board
+from ..config import Location
 from ..core.errors import Refused
-from ..core.model import checked_line
+from ..core.model import Actor, checked_line
 from ..core.record import Record
 from ..heartbeat import Heartbeat
 from ..onlooker import timestamp, utc_now
-from .budget import MAX_TURNS, Budget, limits
+from .budget import MAX_TURNS, Budget, Limits, limits
 from .claims import Claims, OneTask, WorkingOff, give_back
 from .ending import FAILED, INTERRUPTED, Ended
 from .files import Workspace
@@ -28,16 +32,6 @@ from .runs import RunLog, fresh_run_id
 from .screen import Screen
 from .shell import Consent
 from .tools import Toolbox
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from ..board import Board
-    from ..config import Location
-    from ..core.model import Actor
-    from .budget import Limits
 
 NOT_FOR_ONE_TASK = ("claim_task", "next_actionable")
 """Tools that a run has no use for which works on one task alone."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from ..core.errors import Invalid
 from ..core.record import Record
 from .tool import Tool
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
 KINDLY = {"done": "completed", "todo": "pending", "open": "pending"}

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from typing import Any
+
 from .. import envelope, registry, render, verbs  # noqa: F401 - importing verbs registers them
+from ..board import Board
 from ..core.errors import Invalid, Refused
 from ..core.model import stored
 from ..lengths import shortened
 from ..outcomes import Created
 from ..signals import deferred
-from .files import file_tools
+from .files import Workspace, file_tools
 from .jobs import Jobs
+from .messages import Call
 from .processes import Groups
-from .shell import bash_tool
+from .runs import RunLog
+from .shell import Consent, bash_tool
 from .todo import todo_tool
 from .tool import Tool
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from typing import Any
-
-    from ..board import Board
-    from .files import Workspace
-    from .messages import Call
-    from .runs import RunLog
-    from .shell import Consent
 
 MAX_RESULT = 8_000
 """Characters of a result that a model is shown; all of a longer one is kept in a file."""

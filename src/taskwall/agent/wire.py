@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
 from ..core.record import Record
+from .answers import Answer, Schemas
+from .messages import Message
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, Protocol
 
-    from .answers import Answer, Schemas
-    from .messages import Message
+class Assembly(Protocol):
+    """An answer that comes in pieces."""
 
-    class Assembly(Protocol):
-        """An answer that comes in pieces."""
+    def add(self, event: dict[str, Any]) -> str:
+        """Take one event; the words in it, to be shown at once."""
 
-        def add(self, event: dict[str, Any]) -> str:
-            """Take one event; the words in it, to be shown at once."""
-
-        def answer(self) -> Answer:
-            """What has come. Raises ValueError when that is nothing."""
+    def answer(self) -> Answer:
+        """What has come. Raises ValueError when that is nothing."""
 
 
 class Wire(Record):

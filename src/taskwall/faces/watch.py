@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from time import sleep
+from typing import Any
 
+from ..board import Board
 from ..core.errors import Unreadable
 from ..core.state import state
 from ..envelope import dumps
@@ -12,14 +15,7 @@ from ..onlooker import timestamp, utc_now
 from ..overviews import History
 from ..render import text
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from ..board import Board
-
-    Event = dict[str, Any]
+Event = dict[str, Any]
 
 LONGEST_WAIT = 5.0
 """Seconds between two looks at leases, which run out without a change of any file."""

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable, Mapping
 from functools import cache
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    Words = Callable[..., str]
+Words = Callable[..., str]
 
 LANGUAGES = ("en", "zh")
 PAGE = os.path.join(os.path.dirname(__file__), "web", "static", "words")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
+from re import Match
 
 from ..core.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from re import Match
 
 BEGIN = "taskwall:begin, kept by taskwall setup"
 END = "taskwall:end"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
+from typing import Any
 
 from ..core.record import Record
 from .jsonc import Entry
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 TEXTS = os.path.join(os.path.dirname(__file__), "texts")
 SERVER = "taskwall"

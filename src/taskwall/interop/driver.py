@@ -11,11 +11,7 @@ from ..stores.files.disk import DISK, NotPlain, read_text
 from ..stores.files.store import LOCAL
 from ..stores.files.strict import encode
 from ..wording import safe
-from .merge import DifferentTasks, MadeApart, Unmergeable, merge
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .merge import Merged
+from .merge import DifferentTasks, MadeApart, Merged, Unmergeable, merge
 
 MERGED, CONFLICT = 0, 1
 PARKED = "merge-"

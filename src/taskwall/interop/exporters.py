@@ -5,19 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Callable
+from typing import Any
 
-from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, stored, to_the_minute
-from ..core.view import age
+from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, Task, stored, to_the_minute
+from ..core.view import View, age
 from ..envelope import dumps
 from ..wording import safe
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from ..core.model import Task
-    from ..core.view import View
 
 
 def all_of(view: View) -> list[Task]:

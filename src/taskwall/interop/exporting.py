@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 
+from ..board import Board
 from ..core.errors import Invalid, Unwritable
+from ..core.view import View
 from ..outcomes import Exported
 from ..render import near
 from ..stores.files.disk import DISK, Write, write_all
 from .exporters import EXPORTERS, tasks_of
-from .page import html
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..board import Board
-    from ..core.view import View
-    from .page import Words
+from .page import Words, html
 
 
 def export_board(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterable, Iterator
 
 from .. import config
 from ..core.errors import Invalid
@@ -14,10 +15,6 @@ from ..stores.files.disk import MAX_BYTES, NotPlain, decode
 from ..stores.files.folder import SUFFIX
 from ..stores.files.plain import NotATask
 from ..stores.files.strict import NotStrict, parse
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 TIMEOUT = 60
 

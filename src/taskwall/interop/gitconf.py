@@ -10,6 +10,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator, Mapping
 
 from .. import config
 from ..core.errors import Invalid, Locked, Unwritable
@@ -17,14 +18,8 @@ from ..outcomes import SetUp
 from . import blocks
 from .blocks import Torn
 from .git import Git
-from .setup import Plan, carry_out, consented, plan
+from .setup import Ask, Plan, carry_out, consented, plan
 from .tree import Foreign, Tree
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from .setup import Ask
 
 NAME = "taskwall"
 DRIVER = f"merge.{NAME}.driver"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from ..core.errors import Invalid, UnknownTask
 from ..core.graph import natural
-from ..core.model import id_flaw
+from ..core.model import Task, id_flaw
 from ..core.record import Record
 from ..results import PAGE, Report
 from ..stores.files.disk import DISK, NotPlain
@@ -16,12 +17,6 @@ from ..stores.files.view import FileView
 from ..stores.whole import is_archived
 from .git import Git, is_task_file, task_in
 from .words import Word, changes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..core.model import Task
 
 WORKTREE = "the worktree"
 MAX_WORDS = 12

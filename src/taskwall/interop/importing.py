@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import os
 
-from ..config import open_board, open_for_trial
+from ..config import Location, open_board, open_for_trial
 from ..core.errors import Invalid, Unreadable
-from ..core.model import READ_ONLY_DIALECTS
+from ..core.model import READ_ONLY_DIALECTS, Actor
 from ..core.rules.incoming import GONE, KINDS, UNREADABLE, Finding
 from ..outcomes import Imported
-from .importers import FORMATS, conversion, find_source, format_named, read_source
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..config import Location
-    from ..core.model import Actor
-    from .importers import Source
-    from .importers.source import Batch
+from .importers import FORMATS, Source, conversion, find_source, format_named, read_source
+from .importers.source import Batch
 
 MAX_TOLD = 10
 """How many findings a refusal names."""

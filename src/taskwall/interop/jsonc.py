@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import Any
 
 from ..core.record import Record
 from ..stores.files.strict import NotStrict, encode, parse
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    Path = tuple[str | None, ...]
+Path = tuple[str | None, ...]
 
 UNIT = "  "
 BOM = "\ufeff"

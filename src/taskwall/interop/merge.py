@@ -12,8 +12,10 @@ The rules, which commute but for whose text is kept when both sides wrote one:
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from ..core.model import ALWAYS, CANCELLED, COMPLETED, IN_PROGRESS, PENDING, READ_ONLY_DIALECTS
+from ..core.model import ALWAYS, CANCELLED, COMPLETED, IN_PROGRESS, PENDING, READ_ONLY_DIALECTS, Task
 from ..core.record import Record
 from ..stores.files.changes import key_order
 from ..stores.files.dialects import ABSENT, DIALECTS, OUR_KEYS, RESEARCH, read
@@ -22,14 +24,7 @@ from ..stores.files.patch import patch
 from ..stores.files.plain import NotATask, fits
 from ..stores.files.strict import NotStrict, parse
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
-
-    from ..core.model import Task
-
-    Rule = Callable[["_Merge", str, Any, Any, Any], Any]
+Rule = Callable[["_Merge", str, Any, Any, Any], Any]
 
 ORDER = (COMPLETED, CANCELLED, IN_PROGRESS, PENDING)
 UNIT = ("status", "owner", "startedAt", "completedAt", "result", "evidence", "answer")

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from .. import config
+from ..config import Location
 from ..core.errors import Invalid
+from ..core.model import Actor
 from ..process import this_host
 from ..results import Report
 from ..stores.files.moved import set_moved
 from ..stores.files.store import FileStore
 from ..stores.files.whole import held_whole, require_image, write_tasks, write_whole
 from ..stores.whole import Whole, require_same
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..config import Location
-    from ..core.model import Actor
 
 
 class Moved(Report):

@@ -5,21 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import html as markup
+from collections.abc import Callable, Iterable, Sequence
 
 from ..core.model import DEFAULT_PRIORITY, IN_PROGRESS
 from ..core.state import BLOCKED, BROKEN, HELD, READY, STALE, STATES, WAITING
+from ..core.view import View
 from ..onlooker import timestamp, utc_now
 from ..results import Row, rows
 from ..wording import safe
 from .exporters import all_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from ..core.view import View
-
-    Words = Callable[[str], str]  # what is said for a key, in the language of the reader
+Words = Callable[[str], str]  # what is said for a key, in the language of the reader
 
 ORDER = (IN_PROGRESS, STALE, READY, WAITING, HELD, BLOCKED, BROKEN)
 """The sections, what moves first; finished work follows, folded."""

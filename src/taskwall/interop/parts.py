@@ -10,21 +10,16 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Sequence
+from typing import Any
 
 from ..core.errors import Invalid
 from ..core.record import Record
 from ..stores.files.strict import NotStrict
 from . import blocks, jsonc
 from .blocks import MARKDOWN, TOML, Torn
-from .clients import SERVER, Json, Skill, Text, Toml
+from .clients import SERVER, Json, Part, Skill, Text, Toml
 from .tree import Foreign, Tree, above
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from .clients import Part
 
 PROJECT_FILES = ("AGENTS.md", "CLAUDE.md")
 # A comment in the front matter: clients take a skill's name and description from there and show a model the body.

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping, Sequence
 
 from .. import config
 from ..core.errors import Invalid
 from ..core.record import Record
 from ..outcomes import SetUp
-from .clients import NAMES, Json, Toml, clients, codex_writable, in_use, writable
-from .parts import Stuck, put_all, take_all
-from .tree import Tree
+from .clients import NAMES, Client, Json, Part, Toml, clients, codex_writable, in_use, writable
+from .parts import Note, Stuck, put_all, take_all
+from .tree import Change, Tree
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from .clients import Client, Part
-    from .parts import Note
-    from .tree import Change
-
-    Ask = Callable[[SetUp], bool]
+Ask = Callable[[SetUp], bool]
 
 
 class Plan(Record):

@@ -8,14 +8,11 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+from collections.abc import Iterable
 
 from ..core.errors import Invalid, Unwritable
 from ..core.record import Record
 from ..stores.files.disk import DISK, NotPlain
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MOST = 32 * 1024 * 1024
 SUFFIX = ".taskwall-tmp"

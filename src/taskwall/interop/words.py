@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS
+from collections.abc import Iterator
+
+from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS, Task
 from ..core.record import Record
 from ..lengths import clipped
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..core.model import Task
 
 MOST = 40
 """About how many tokens of a text are repeated."""

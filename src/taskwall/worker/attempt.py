@@ -9,22 +9,18 @@ import math
 import os
 import time
 
+from ..board import Board
 from ..core.errors import Locked, Refused, Unreadable, Unwritable
-from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS
+from ..core.model import CANCELLED, COMPLETED, IN_PROGRESS, Actor, Task
 from ..core.refusals import Superseded
 from ..core.rules import Edit
 from ..core.state import state
+from ..core.view import View
+from ..heartbeat import Heartbeat
 from ..proof import last_lines
+from .child import Child
 from .outcome import FAILED, GONE, RELEASED, SUPERSEDED, Outcome
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..board import Board
-    from ..core.model import Actor, Task
-    from ..core.view import View
-    from ..heartbeat import Heartbeat
-    from .child import Child
-    from .worktree import Forest, Tree
+from .worktree import Forest, Tree
 
 HELD = "held"
 LINGER = 60.0

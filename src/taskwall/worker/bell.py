@@ -6,12 +6,9 @@ import contextlib
 import os
 import select
 import signal
+from collections.abc import Iterator
 
 from .. import signals
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Bell:

@@ -7,10 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 LEASH = os.path.join(os.path.dirname(__file__), "leash.py")
 GRACE = 5.0

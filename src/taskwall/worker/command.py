@@ -6,12 +6,9 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 
 from ..core.errors import Invalid
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 PROMPT, TASK = "{prompt}", "{task}"
 OURS = (sys.executable, "-P", "-m", "taskwall", "agent", f"--task={TASK}", "--yes", PROMPT)

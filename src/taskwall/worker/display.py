@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
+from typing import TextIO
 
-from ..core.model import COMPLETED
+from ..core.model import COMPLETED, Task
 from ..lengths import shortened
 from ..render import text
 from ..wording import safe
-from .attempt import last_words
-from .outcome import FAILED, GONE, RELEASED, unread
+from .attempt import Attempt, last_words
+from .outcome import FAILED, GONE, RELEASED, Outcome, Worked, unread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import TextIO
-
     from rich.console import Group
     from rich.live import Live
-
-    from ..core.model import Task
-    from .attempt import Attempt
-    from .outcome import Outcome, Worked
 
 STYLES = {COMPLETED: "green", FAILED: "red", RELEASED: "yellow"}
 WIDEST_ID = 24

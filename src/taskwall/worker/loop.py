@@ -4,42 +4,39 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Collection
 from contextlib import suppress
 
 from .. import config
 from ..agent.ending import NO_MODEL
 from ..agent.runs import fresh_run_id
 from ..board import Board
+from ..config import Location
 from ..core.errors import Invalid, ReadOnly, Refused, Unreadable
-from ..core.model import BY_HAND, COMPLETED, LIVE
+from ..core.model import BY_HAND, COMPLETED, LIVE, Actor, Claim, Task
 from ..core.record import Record
 from ..core.refusals import NothingActionable, WaitingOnPerson
 from ..core.rules import Edit
 from ..core.state import actionable
+from ..core.view import View
 from ..heartbeat import Heartbeat
+from ..outcomes import Changed
 from ..process import is_gone, this_host
 from ..results import Offer
 from .attempt import Attempt
 from .bell import Bell
 from .child import Child
 from .command import OURS, environment, filled, reads_prompt
+from .display import Display
+from .notices import Notices
 from .outcome import FAILED, RELEASED, STOPPED, Outcome, Worked, unread
 from .pace import Pace
 from .prompt import prompt_for, where
-from .worktree import GitFailed
+from .worktree import Forest, GitFailed, Tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from ..config import Location
-    from ..core.model import Actor, Claim, Task
-    from ..core.view import View
-    from ..outcomes import Changed
     from ..stores.base import Store
-    from .display import Display
-    from .notices import Notices
-    from .worktree import Forest, Tree
 
 LOOK_AGAIN, LONGEST_WAIT, SECOND = 5.0, 60.0, 1.0
 """Seconds until the next look: where something may happen without a trace on the board, in any case, on a terminal."""

@@ -15,19 +15,15 @@ import queue
 import re
 import subprocess
 import threading
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ..core.errors import Invalid
+from ..core.model import Task
 from ..core.record import Record
 from ..core.state import HELD, WAITING, state
+from ..core.view import View
 from ..stores.files.disk import NotPlain, read_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    from ..core.model import Task
-    from ..core.view import View
 
 EVENTS = ("decision", "hold", "attempts", "finished")
 """A decision waits for a person, a task was held, its last attempt failed, every task is finished."""

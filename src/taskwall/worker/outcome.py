@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ..core.errors import EXITS
 from ..core.record import Record
 from ..results import Answer, Offer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 FAILED, RELEASED, STOPPED, SUPERSEDED, GONE = "failed", "released", "stopped", "superseded", "gone"
 INTERRUPTED = 130

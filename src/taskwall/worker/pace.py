@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 FIRST, LONGEST = 0.5, 900.0
 """Seconds of the first wait, and of the longest."""

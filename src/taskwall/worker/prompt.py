@@ -6,18 +6,13 @@ The words around a task are English and short; a task's own text stands as it is
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
-from ..core.model import to_the_minute
+from ..core.model import Task, to_the_minute
 from ..lengths import shortened
+from ..outcomes import Changed
 from ..wording import indented, safe
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..core.model import Task
-    from ..outcomes import Changed
-    from .worktree import Tree
+from .worktree import Tree
 
 MAX_DESCRIPTION, MAX_NOTES, MAX_BLOCKERS, MAX_TEXT = 14_000, 6_000, 8_000, 1_500
 """Characters of a section."""

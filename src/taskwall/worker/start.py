@@ -5,23 +5,19 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections.abc import Sequence
+from typing import TextIO
 
 from .. import config
 from ..agent.models import choose
+from ..config import Location
 from ..core.errors import Invalid
 from .command import PROMPT, checked_command
 from .display import Display
 from .loop import Orders, Worker
 from .notices import Notices, read_notify
+from .outcome import Worked
 from .worktree import Forest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import TextIO
-
-    from ..config import Location
-    from .outcome import Worked
 
 MOST_AGENTS = 256
 

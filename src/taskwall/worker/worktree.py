@@ -11,21 +11,16 @@ import contextlib
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from itertools import chain, count
 
 from .. import config
+from ..config import Location
 from ..core.errors import Invalid, Refused
-from ..core.model import COMPLETED
+from ..core.model import COMPLETED, Task
 from ..core.record import Record
+from ..core.view import View
 from ..stores.files.lock import lock
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..config import Location
-    from ..core.model import Task
-    from ..core.view import View
 
 SECONDS = 600
 """How long a git command may take."""

@@ -7,11 +7,8 @@ import sys
 from functools import partial
 
 from ... import config
+from ...config import Location
 from ...core.errors import Invalid
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ...config import Location
 
 
 def run(location: Location, actor: str | None) -> int:

@@ -6,19 +6,15 @@ Which acts are legal the core says; one that is not is refused by it, with the r
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from typing import Any
 
+from ...core.errors import Refused
+from ...core.model import Task
 from ...core.record import Record
+from ...results import Answer
 from ...wording import safe
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from typing import Any
-
-    from ...core.errors import Refused
-    from ...core.model import Task
-    from ...results import Answer
-    from .sight import Row, Sight
+from .sight import Row, Sight
 
 
 class Field(Record):

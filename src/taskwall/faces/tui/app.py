@@ -5,29 +5,33 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar, TypeVar
 
 from rich.cells import cell_len
-from textual.app import App
-from textual.binding import Binding
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import ContentSwitcher, Input, Static
 
 from ... import registry, verbs  # noqa: F401 - importing verbs registers them
+from ...board import Board
 from ...core.errors import Refused
 from ...signals import ENDING
 from ...stores.base import Outdated
 from ...wording import safe
 from ..web.lanes import lanes
+from ..web.rows import Look
 from ..words import LANGUAGES, words_of
 from .acts import (
     ACTS,
     CREATE,
     KEYS,
     RELEASE_ALL,
+    Act,
     Question,
     about_dependents,
     about_session,
@@ -41,25 +45,12 @@ from .dialogs import Form, Help, Menu
 from .drawing import one_line
 from .items import Items
 from .live import follow
-from .sight import Sight
+from .sight import Row, Sight
 from .task import TaskScreen, told_of
 from .themes import DARK, THEMES
-from .views import AgentsView, BoardView, GraphView, InboxView
+from .views import AgentsView, BoardView, GraphView, InboxView, View
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, ClassVar, TypeVar
-
-    from textual.app import ComposeResult
-    from textual.binding import BindingType
-
-    from ...board import Board
-    from ..web.rows import Look
-    from .acts import Act
-    from .sight import Row
-    from .views import View
-
-    Found = TypeVar("Found")
+Found = TypeVar("Found")
 
 TABS = ("board", "graph", "agents", "inbox")
 STAYS, STAYS_REFUSED = 6.0, 20.0

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from rich.cells import cell_len
 
 from ...core.record import Record
+from ...core.state import Reason
 from ...fleet import seconds
+from ...results import Shown
 from ..words import span
 from .acts import offered
-from .drawing import MARKS, lease_bar, named, one_line, wrapped
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from ...core.state import Reason
-    from ...results import Shown
-    from .drawing import Line, Part
-    from .items import Item
-    from .sight import Sight
+from .drawing import MARKS, Line, Part, lease_bar, named, one_line, wrapped
+from .items import Item
+from .sight import Sight
 
 
 class Told(Record):

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, ClassVar
 
 from rich.cells import cell_len
-from textual.binding import Binding
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Button, Checkbox, Input, Select, Static, TextArea
 
 from ...wording import safe
-from .acts import KEYS
+from ..words import Words
+from .acts import KEYS, Act, Field, Question
 from .drawing import named
 from .items import Items
 from .sight import CLOSED, Sight
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
-    from typing import Any, ClassVar
-
-    from textual import events
-    from textual.app import ComposeResult
-    from textual.binding import BindingType
-    from textual.widget import Widget
-
-    from ..words import Words
-    from .acts import Act, Field, Question
-
-    Send = Callable[[dict[str, Any]], Awaitable[str]]
-    """Does it with what was given; says why it was refused, nothing when it was done."""
+Send = Callable[[dict[str, Any]], Awaitable[str]]
+"""Does it with what was given; says why it was refused, nothing when it was done."""
 
 MOST_FOUND = 6
 """How many tasks a search in a form offers."""

@@ -8,15 +8,11 @@ from ...fleet import seconds
 from ...lengths import cut
 from ...wording import safe
 from ..words import span
-from .sight import CLOSED
+from .sight import CLOSED, Branch, Row, Sight
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .sight import Branch, Row, Sight
-
-    Part = tuple[str, str]
-    """Text and its kind: one of KINDS, or nothing for plain text."""
-    Line = tuple[Part, ...]
+Part = tuple[str, str]
+"""Text and its kind: one of KINDS, or nothing for plain text."""
+Line = tuple[Part, ...]
 
 STATES = ("ready", "in_progress", "stale", "waiting", "blocked", "held", "broken", "completed", "cancelled", "missing")
 KINDS = (*STATES, "soft", "strong", "accent", "alert")

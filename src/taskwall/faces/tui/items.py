@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 from rich.segment import Segment
-from textual.binding import Binding
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from .drawing import KINDS
+from .drawing import KINDS, Line
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, ClassVar
-
-    from rich.style import Style
-    from textual import events
-    from textual.binding import BindingType
-
-    from .drawing import Line
-
-    Item = tuple[str, Any]
-    """The id of the task that it is about, or nothing; and what is drawn."""
+Item = tuple[str, Any]
+"""The id of the task that it is about, or nothing; and what is drawn."""
 
 
 class Items(ScrollView, can_focus=True):

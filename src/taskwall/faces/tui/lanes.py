@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from rich.cells import set_cell_size
 
 from ...fleet import seconds
 from ..words import span
-from .drawing import fitted, lease_bar, named, one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from .drawing import Line, Part
-    from .items import Item
-    from .sight import Row, Sight
+from .drawing import Line, Part, fitted, lease_bar, named, one_line
+from .items import Item
+from .sight import Row, Sight
 
 HOURS = 8
 """How far a lane reaches back."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+
+from ...board import Board
 from ...core.errors import Refused
 from ...stores.base import Outdated
 from ..web.rows import LONGEST_WAIT, TRY_AGAIN, Look, look, next_lapse
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable
-
-    from ...board import Board
 
 
 def follow(

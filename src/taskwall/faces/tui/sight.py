@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
+from typing import Any
 
 from ...core.graph import reached
+from ..words import Words
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-    from typing import Any
-
-    from ..words import Words
-
-    Row = dict[str, Any]
+Row = dict[str, Any]
 
 COLUMNS = ("blocked", "ready", "active", "person", "done")
 COLUMN_OF = {

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-from textual.binding import Binding
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
+from ...board import Board
 from ...core.actions import legal_actions
 from .detail import Told, detail
 from .items import Items
-
-if TYPE_CHECKING:
-    from typing import ClassVar
-
-    from textual.app import ComposeResult
-    from textual.binding import BindingType
-
-    from ...board import Board
-    from .sight import Sight
+from .sight import Sight
 
 
 class TaskScreen(Screen[None]):

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
+from textual import events
+from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Static
 
 from .drawing import branch, card, matter, named, one_line
-from .items import Items
+from .items import Item, Items
 from .lanes import lane_lines, session_lines
-from .sight import COLUMN_OF, COLUMNS, Sight
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from textual import events
-    from textual.app import ComposeResult
-
-    from .items import Item
-    from .sight import Row
+from .sight import COLUMN_OF, COLUMNS, Row, Sight
 
 PITCH = 4
 """Lines of a card."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from typing import Any
 
 from sse_starlette import EventSourceResponse
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from ... import registry, verbs  # noqa: F401 - importing verbs registers them
+from ...board import Board
 from ...core.actions import legal_actions
 from ...core.errors import Invalid, ReadOnly, Refused
 from ...envelope import dumps, envelope, refusal_envelope
@@ -25,15 +29,6 @@ from .metrics import MEDIA_TYPE, metrics
 from .openapi import description
 from .runs import tail
 from .security import MAX_BODY, Guard
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from typing import Any
-
-    from starlette.requests import Request
-
-    from ...board import Board
 
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 STATUSES = {

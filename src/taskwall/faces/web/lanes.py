@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
 from ...core.model import IN_PROGRESS
 from ...core.state import is_lapsed
+from ...core.view import View
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-    from typing import Any
-
-    from ...core.view import View
-
-    Span = dict[str, Any]
+Span = dict[str, Any]
 
 ENDS = {"complete": "done", "answer": "done", "release": "released", "hold": "held", "cancel": "cancelled"}
 """The events that end a claim, and how it then ended; the next claim of the task ends it as well."""

@@ -8,20 +8,16 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
+from ...board import Board
 from ...core.errors import Refused
 from ...envelope import dumps, refusal_envelope
 from .rows import LONGEST_WAIT, TRY_AGAIN, Look, look, next_lapse
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from typing import Any
-
-    from ...board import Board
-
-    Message = dict[str, Any]
+Message = dict[str, Any]
 
 MOST_WAITING = 64
 """Messages that may wait for one page; a slower one is sent away and comes back for the whole board."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from ...fleet import Fleet
 
-    from ...fleet import Fleet
-
-    Number = float | None
+Number = float | None
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

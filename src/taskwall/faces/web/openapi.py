@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ... import __version__
 from ...core.errors import EXITS
-from ...registry import VERBS, schema
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ...registry import Verb
+from ...registry import VERBS, Verb, schema
 
 _TEXT = {"type": "string"}
 _SCHEMAS: dict[str, Any] = {

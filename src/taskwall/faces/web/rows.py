@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
-from ...core.model import CANCELLED, LIVE, PENDING
+from ...core.model import CANCELLED, LIVE, PENDING, Actor, Claim, Task
 from ...core.record import Record
 from ...core.state import BROKEN, HELD, STALE, WAITING, is_for, reservation
+from ...core.view import View
 from ...results import Row
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from ...core.model import Actor, Claim, Task
-    from ...core.view import View
 
 EXPLAINED = (HELD, STALE, BROKEN)
 """States whose first reason a row tells."""

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 SUFFIXES = (".jsonl", ".log")
 MAX_BYTES = 64 * 1024

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Sequence
 
-from ...config import require_files
+from ...config import Location, require_files
 from ...core.errors import Invalid, Refused
 from . import files, local, repository, texts, work
-from .findings import Diagnosis, found
+from .findings import Diagnosis, Finding, Found, found
 from .repairs import carry_out
 from .sight import Sight
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from ...config import Location
-    from .findings import Finding, Found
 
 CHECKS: tuple[Callable[[Sight], Iterator[Found]], ...] = (
     *local.CHECKS,

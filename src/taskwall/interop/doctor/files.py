@@ -6,11 +6,12 @@ import os
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain, count
 from shlex import quote
 
-from ...core.model import MAX_ID, id_flaw
+from ...core.model import MAX_ID, Task, id_flaw
 from ...stores.files.changes import key_order
 from ...stores.files.dialects import DIALECTS, OURS, read
 from ...stores.files.disk import DISK, MAX_BYTES, NotPlain, decode
@@ -21,16 +22,9 @@ from ...stores.files.strict import NotStrict, parse
 from ..driver import park, parking
 from ..git import is_task_file, task_in
 from ..merge import MadeApart, Merged, Unmergeable, merge
-from .findings import found
+from .findings import Found, found
 from .repairs import Repair
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ...core.model import Task
-    from .findings import Found
-    from .sight import File, Sight
+from .sight import File, Sight
 
 BOM = b"\xef\xbb\xbf"
 MARKED = re.compile(rb"(?m)^<{7,}(?: |$)")

@@ -5,10 +5,7 @@ from __future__ import annotations
 from ...core.errors import EXITS
 from ...core.record import Record
 from ...results import ALL, Report
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .repairs import Repair
+from .repairs import Repair
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 SEVERITIES = (ERROR, WARNING, NOTE)

@@ -5,20 +5,15 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator
 
 from ...stores.files.disk import DISK, NotPlain, read_text
 from ...stores.files.folder import SUFFIX
 from ...stores.files.strict import NotStrict, parse
 from ..driver import PARKED
-from .findings import found
+from .findings import Found, found
 from .repairs import Repair
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .findings import Found
-    from .sight import Sight
+from .sight import Sight
 
 OLD = 600
 """Seconds after which nobody is still writing a temporary file."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ...core.errors import Refused
@@ -11,10 +12,6 @@ from ...core.record import Record
 from ...stores.files.disk import DISK, MAX_BYTES, NotPlain, Write, write_all
 from ...stores.files.lock import lock
 from ..driver import make_local
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 COPIES = "repairs"
 MOST = 64 * MAX_BYTES

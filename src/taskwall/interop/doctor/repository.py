@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from shlex import quote
 
 from ..gitconf import DRIVER, NAME, is_runnable
-from .findings import found
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .findings import Found
-    from .sight import Sight
+from .findings import Found, found
+from .sight import Sight
 
 SET_UP = "`taskwall setup git` shows what it writes, and writes it when you say yes"
 

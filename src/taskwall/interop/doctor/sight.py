@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from functools import cached_property
 
 from ... import config
+from ...config import Location
 from ...core.errors import Invalid, Refused
 from ...core.model import Settings, Task
 from ...core.record import Record
@@ -16,12 +18,6 @@ from ...stores.files.folder import SUFFIX, Folder
 from ...stores.files.store import LOCAL, FileStore
 from ...stores.files.view import FileView
 from ..git import Git, GitFailed, task_in
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ...config import Location
 
 
 class File(Record):

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ...core.graph import finish_order
+from ...core.model import Task
+from ...core.view import View
 from ...stores.files.disk import NotPlain, decode
-from .findings import found
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from ...core.model import Task
-    from ...core.view import View
-    from .findings import Found
-    from .sight import Sight
+from .findings import Found, found
+from .sight import Sight
 
 _SENTENCES = re.compile(r"[。！？；!?;\n]+|\.(?=\s|$)")
 _NOT = re.compile(

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from shlex import quote
 
-from ...core.model import CANCELLED, COMPLETED, IDLE, IN_PROGRESS
+from ...core.model import CANCELLED, COMPLETED, IDLE, IN_PROGRESS, Task
 from ...core.state import STALE, state, who_must_act
-from .findings import found
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ...core.model import Task
-    from .findings import Found
-    from .sight import Sight
+from .findings import Found, found
+from .sight import Sight
 
 TOLD_ELSEWHERE = ("in progress without an owner", "waits for itself", "taken back", "`blocks`")
 """Oddities of a file that have codes of their own."""

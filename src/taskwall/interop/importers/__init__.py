@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from ...core.errors import Invalid
@@ -19,10 +20,6 @@ from ...stores.files.disk import DISK, NotPlain
 from ...stores.files.plain import NotATask
 from . import backlog, beads, checklist, folder, ours, taskmaster, taskwarrior, ticket
 from .source import Batch, Text, Unparsed, loads, require_whole
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 MAX_SOURCE = 64 * 1024 * 1024
 """How large one file of a source may be, in bytes."""

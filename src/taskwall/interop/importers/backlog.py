@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, Task
 from ...core.rules.incoming import GUESSED, Finding, Incoming
 from .front import front_matters
-from .source import STATUSES, Reading, as_list, as_priority, as_text, keys, rest, times
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from .source import Batch, Text
+from .source import STATUSES, Batch, Reading, Text, as_list, as_priority, as_text, keys, rest, times
 
 FOLDERS = ("tasks", "drafts", "completed", "archive")
 """Where tasks lie, in the order in which the first of two with one id keeps it."""

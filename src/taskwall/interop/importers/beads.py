@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
+from typing import Any
+
 from ...core.model import COMPLETED, IN_PROGRESS, Task
 from ...core.rules.incoming import DANGLING, GUESSED, SKIPPED
 from .source import (
     HOLD,
     STATUSES,
+    Batch,
     Reading,
+    Text,
     as_list,
     as_note,
     as_priority,
@@ -18,13 +23,6 @@ from .source import (
     sections,
     times,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-    from typing import Any
-
-    from .source import Batch, Text
 
 BLOCKS, PARENT = "blocks", "parent-child"
 NO_GATE = keys("discovered-from related relates-to supersedes duplicates replies-to tracks caused-by validates until")

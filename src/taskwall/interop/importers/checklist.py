@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ...core.model import DEFAULT_PRIORITY, Task
 from ...core.rules.fitting import line as one_line
 from ...core.rules.incoming import GUESSED, SKIPPED, Incoming, short
-from .source import PRIORITIES, STATUSES, Reading
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .source import Batch, Text
+from .source import PRIORITIES, STATUSES, Batch, Reading, Text
 
 _LIST = r"(?:[-*+]|\d+[.)])[ ]+"
 _ITEM = re.compile(rf"(?P<indent>[ ]*){_LIST}\[(?P<mark>[^\[\]])\ufe0f?\](?P<gap>\s*)(?P<text>\S.*)")

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 from ...core.graph import natural
-from ...core.model import KEYS
+from ...core.model import KEYS, Task
 from ...core.rules.incoming import DANGLING, GUESSED, SKIPPED
 from ...stores.files.dialects import NESTED, OUR_KEYS, OURS, utc_time
 from ...stores.files.dialects import read as read_task
 from ...stores.files.plain import BOOKKEEPING, NotATask, fits
-from .source import Reading, json_files
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from ...core.model import Task
-    from .source import Batch, Text
+from .source import Batch, Reading, Text, json_files
 
 
 def read(texts: Sequence[Text]) -> Batch:

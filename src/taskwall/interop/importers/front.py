@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import Any
 
 from ...core.rules.incoming import GUESSED, SKIPPED, UNREADABLE
-from .source import Unparsed, as_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from .source import Reading, Text
+from .source import Reading, Text, Unparsed, as_text
 
 
 def front_matters(reading: Reading, texts: Iterable[Text]) -> Iterator[tuple[Text, str, dict[str, Any], str]]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .folder import add_object
-from .source import Reading, json_lines
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .source import Batch, Text
+from .source import Batch, Reading, Text, json_lines
 
 
 def read(texts: Sequence[Text]) -> Batch:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
+from typing import Any
 
 from ...core.model import CANCELLED, COMPLETED, IN_PROGRESS, PENDING, Task
 from ...core.record import Record
 from ...core.rules.incoming import DUPLICATE, GUESSED, METADATA, SKIPPED, UNREADABLE, Finding, Incoming, short
 from ...stores.files.dialects import utc_time
 from ...stores.files.strict import NotStrict, parse
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
-    from typing import Any
 
 
 class Text(Record):

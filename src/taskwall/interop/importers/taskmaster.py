@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 from ...core.model import Task
 from ...core.rules.incoming import GUESSED, SKIPPED
 from ...stores.files.dialects import utc_time
-from .source import STATUSES, Lines, Reading, as_priority, as_text, json_files, keys, rest, sections
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from .source import Batch, Text
+from .source import STATUSES, Batch, Lines, Reading, Text, as_priority, as_text, json_files, keys, rest, sections
 
 MAIN_TAGS = ("", "master")
 _USED = keys("id title description details testStrategy priority dependencies status subtasks")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 from ...core.model import Task
 from ...core.rules.incoming import SKIPPED
 from .source import (
     HOLD,
     STATUSES,
+    Batch,
     Lines,
     Reading,
+    Text,
     as_list,
     as_note,
     as_priority,
@@ -19,13 +24,6 @@ from .source import (
     rest,
     times,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from .source import Batch, Text
 
 _STATUSES = STATUSES | {
     "waiting": f"{HOLD}waiting when it was imported",

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from ...core.model import COMPLETED, IN_PROGRESS, Task
 from .front import front_matters
-from .source import STATUSES, Reading, as_list, as_note, as_priority, as_text, keys, rest, times
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from .source import Batch, Text
+from .source import STATUSES, Batch, Reading, Text, as_list, as_note, as_priority, as_text, keys, rest, times
 
 _USED = keys("id status deps parent created priority tags")
 _TITLE = re.compile(r"^# +(.+)$", re.MULTILINE)
