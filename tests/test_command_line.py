@@ -18,18 +18,18 @@ WORDS = st.sampled_from(
 @st.composite
 def lines(draw):
     """A command and words for it: its options, those of others now and then, and values that may or may not fit."""
-    command = COMMANDS[draw(st.sampled_from(sorted(COMMANDS)))]
-    own = [flag for a in (*GLOBALS, *command.arguments) if a.is_option for flag in a.flags.split()]
+    name = draw(st.sampled_from(sorted(COMMANDS)))
+    own = [flag for a in (*GLOBALS, *COMMANDS[name].arguments) if a.is_option for flag in a.flags.split()]
     word = st.one_of(WORDS, WORDS, st.sampled_from(own), st.sampled_from([f"{own[-1]}=3", own[-1][:3], "--limit"]))
-    return command, draw(st.lists(word, max_size=7))
+    return name, draw(st.lists(word, max_size=7))
 
 
 @given(lines())
 def test_what_is_read_without_argparse_is_what_argparse_reads(line):
-    command, words = line
-    read = command.read(words)
+    name, words = line
+    read = COMMANDS[name].read(words)
     if read is not None:
-        assert told(read) == told(parser_of(command).parse_intermixed_args(words))
+        assert told(read) == told(parser_of(name).parse_intermixed_args(words))
 
 
 def told(args):
@@ -59,4 +59,4 @@ def test_what_is_wrong_is_left_to_argparse_to_explain(line):
     name, *words = line.split()
     assert COMMANDS[name].read(words) is None
     with pytest.raises(Refused, match=f"taskwall {name}: "):
-        parser_of(COMMANDS[name]).parse_intermixed_args(words)
+        parser_of(name).parse_intermixed_args(words)

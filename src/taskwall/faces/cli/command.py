@@ -55,13 +55,13 @@ class Argument:
 
 
 class Command:
-    """One command of the synopsis.
+    """One command of the synopsis. verb: what it calls on the board, where it is one.
 
     doc: what it does, where that is not what its verb says. tail: what all that stands behind `--` is for.
     """
 
-    def __init__(self, name: str, verb: str, *arguments: Argument, doc: str = "", tail: str = "") -> None:
-        self.name, self.verb, self.arguments, self.doc, self.tail = name, verb, arguments, doc, tail
+    def __init__(self, *arguments: Argument, verb: str = "", doc: str = "", tail: str = "") -> None:
+        self.arguments, self.verb, self.doc, self.tail = arguments, verb, doc, tail
 
     @property
     def help(self) -> str:

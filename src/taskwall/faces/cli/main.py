@@ -90,7 +90,7 @@ def _run(argv: list[str]) -> int:
     if args is None:
         from .parsing import parser_of
 
-        parser = parser_of(command)
+        parser = parser_of(name)
         if {"-h", "--help"} & {*rest}:
             parser.print_help()
             return 0
@@ -104,7 +104,7 @@ def _run(argv: list[str]) -> int:
     from .own import OWN
 
     gc.enable()
-    return OWN[command.name](command, args)
+    return OWN[name](command, args)
 
 
 def _seldom(name: str) -> Command:
@@ -152,28 +152,20 @@ def _without_command(rest: list[str]) -> int:
 
 
 MEANT = {
-    "new": "add",
-    "create": "add",
-    "tasks": "list",
-    "ls": "list",
-    "search": "list --text",
-    "status": "list",
-    "get": "show",
-    "ready": "next",
-    "start": "claim",
-    "take": "claim",
-    "complete": "done",
-    "finish": "done",
-    "close": "done",
-    "update": "edit",
-    "comment": "note",
-    "delete": "cancel",
-    "rm": "cancel",
-    "remove": "cancel",
-    "heartbeat": "beat",
-    "history": "log",
+    "add": "new create",
+    "list": "tasks ls status",
+    "list --text": "search",
+    "show": "get",
+    "next": "ready",
+    "claim": "start take",
+    "done": "complete finish close",
+    "edit": "update",
+    "note": "comment",
+    "cancel": "delete rm remove",
+    "beat": "heartbeat",
+    "log": "history",
 }
-"""What people type who come from elsewhere."""
+"""By command, what people type for it who come from elsewhere."""
 
 
 def _no_command(name: str) -> Invalid:
@@ -181,7 +173,7 @@ def _no_command(name: str) -> Invalid:
 
     from .commands import COMMANDS
 
-    by_verb = [command.name for command in COMMANDS.values() if command.verb == name]
-    meant = [MEANT[name]] if name in MEANT else by_verb[:1]
-    near = meant or get_close_matches(name, COMMANDS, n=1)
+    by_verb = [ours for ours, command in COMMANDS.items() if command.verb == name]
+    by_habit = [ours for ours, theirs in MEANT.items() if name in theirs.split()]
+    near = by_habit or by_verb or get_close_matches(name, COMMANDS, n=1)
     return Invalid(f"no command {name!r}", next=f"did you mean {near[0]}?" if near else "see `taskwall --help`")

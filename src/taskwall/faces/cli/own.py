@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 
 from ... import config, render
 from ...core.errors import Invalid, Locked, Refused
@@ -22,26 +23,29 @@ if TYPE_CHECKING:
     from .tending import Ask
 
 
-def _place(command: Command, args: SimpleNamespace) -> int:
+def _where(_: Command, args: SimpleNamespace) -> int:
+    return print_answer(_place(located(args), args), args)
+
+
+def _init(_: Command, args: SimpleNamespace) -> int:
     location = located(args)
-    if command.name == "init" and args.git:
+    if args.git:
         config.require_files(location)
-    made = command.name == "init" and config.make_board(location)
-    actor = config.find_actor(args.actor, os.environ)
-    clients = _clients(location) if made else ()
-    exists = config.is_there(location)
-    answer = Place(location.path, location.why, exists, made, actor.name, actor.session, clients)
-    if command.name == "init" and args.git:
+    answer = _place(location, args, made=config.make_board(location))
+    if args.git:
         from .tending import with_git
 
         answer = with_git(answer, _asking(args), yes=bool(args.yes))
     return print_answer(answer, args)
 
 
-def _clients(location: Location) -> tuple[str, ...]:
+def _place(location: Location, args: SimpleNamespace, *, made: bool = False) -> Place:
+    """Where the board lies and who acts; once it is made, also which clients could be set up for it."""
     from ...interop.clients import in_use
 
-    return tuple(in_use(location.root, os.environ))
+    actor = config.find_actor(args.actor, os.environ)
+    clients = tuple(in_use(location.root, os.environ)) if made else ()
+    return Place(location.path, location.why, config.is_there(location), made, actor.name, actor.session, clients)
 
 
 def _selftest(_: Command, args: SimpleNamespace) -> int:
@@ -82,11 +86,11 @@ def _trust(command: Command, args: SimpleNamespace) -> int:
     return print_answer(answer, args)
 
 
-def _tend(command: Command, args: SimpleNamespace) -> int:
+def _tend(name: str, command: Command, args: SimpleNamespace) -> int:
     """Set-up, doctor and git: what tends a board has a room of its own."""
     from .tending import ANSWERS
 
-    answer = ANSWERS[command.name](command.values(args), lambda: located(args), _asking(args))
+    answer = ANSWERS[name](command.values(args), lambda: located(args), _asking(args))
     return print_answer(answer, args)
 
 
@@ -116,8 +120,6 @@ def _web(command: Command, args: SimpleNamespace) -> int:
 
 
 def _watch(_: Command, args: SimpleNamespace) -> int:
-    from functools import partial
-
     from ..watch import watch
 
     board = config.open_board(located(args), config.find_actor(args.actor, os.environ))
@@ -210,11 +212,12 @@ def _completion(_: Command, args: SimpleNamespace) -> int:
 
 
 OWN: dict[str, Callable[[Command, SimpleNamespace], int]] = {
-    **dict.fromkeys(("init", "where"), _place),
+    "init": _init,
+    "where": _where,
     "import": _import,
     "export": _export,
     "selftest": _selftest,
-    **dict.fromkeys(("setup", "uninstall", "doctor", "log", "diff"), _tend),
+    **{name: partial(_tend, name) for name in ("setup", "uninstall", "doctor", "log", "diff")},
     "merge-driver": _merge_driver,
     "trust": _trust,
     "agent": _agent,

@@ -15,36 +15,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, NoReturn
 
-    from .command import Argument, Command
+    from .command import Argument
 
-METAVARS = {
-    "board": "PATH",
-    "actor": "NAME",
-    "blocked_by": "ID",
-    "description": "TEXT",
-    "result": "TEXT",
-    "owner": "NAME",
-    "limit": "N",
-    "priority": "N",
-    "ttl": "MINUTES",
-    "max_turns": "N",
-    "max_tokens": "N",
-    "max_seconds": "SECONDS",
-    "max_cost": "SUM",
-    "prices": "IN/OUT",
-    "task": "ID",
-    "fallback": "MODEL",
-    "agents": "N",
-    "base": "COMMIT",
-    "minutes": "MINUTES",
-    "id_glob": "GLOB",
-    "products": "GLOB",
-    "metadata": "KEY=VALUE",
-    "base_url": "URL",
-    "tools": "NAMES",
-    "after": "ID",
-    "older_than": "DAYS",
+_CALLED = {
+    "ID": "blocked_by task after",
+    "N": "limit priority max_turns max_tokens agents",
+    "TEXT": "description result",
+    "NAME": "actor owner",
+    "NAMES": "tools",
+    "GLOB": "products id_glob",
+    "PATH": "board",
+    "URL": "base_url",
+    "MODEL": "fallback",
+    "COMMIT": "base",
+    "KEY=VALUE": "metadata",
+    "SECONDS": "max_seconds",
+    "MINUTES": "ttl minutes",
+    "DAYS": "older_than",
+    "SUM": "max_cost",
+    "IN/OUT": "prices",
 }
+METAVARS = {to: called for called, names in _CALLED.items() for to in names.split()}
 """How the value of an option is called in its help, where not like the parameter."""
 
 
@@ -88,9 +79,10 @@ MAX_TAKEN = 15
 _EVERYWHERE = ("help", *(argument.to for argument in GLOBALS))
 
 
-def parser_of(command: Command) -> Parser:
+def parser_of(name: str) -> Parser:
     """The parser of one command; the options of all commands may stand before or after its name."""
-    parser = Parser(f"taskwall {command.name}", description=command.help, allow_abbrev=False, formatter_class=Formatter)
+    command = COMMANDS[name]
+    parser = Parser(f"taskwall {name}", description=command.help, allow_abbrev=False, formatter_class=Formatter)
     _add(parser, GLOBALS)
     _add(parser, command.arguments, command.verb)
     return parser
@@ -101,8 +93,8 @@ def full_parser() -> Parser:
     parser = Parser("taskwall", description="A task board for coding agents.")
     _add(parser, GLOBALS)
     commands = parser.add_subparsers(dest="command")
-    for command in COMMANDS.values():
-        inner = commands.add_parser(command.name, help=command.help.partition(". ")[0], description=command.help)
+    for name, command in COMMANDS.items():
+        inner = commands.add_parser(name, help=command.help.partition(". ")[0], description=command.help)
         _add(inner, command.arguments, command.verb)
     return parser
 
