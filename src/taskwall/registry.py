@@ -188,30 +188,21 @@ PLAN_ITEM = (
 
 # Arguments
 
-SYNONYMS = {
-    "id": "task_id",
-    "taskId": "task_id",
-    "task": "task_id",
-    "title": "subject",
-    "name": "subject",
-    "desc": "description",
-    "body": "description",
-    "blockedBy": "blocked_by",
-    "blockers": "blocked_by",
-    "depends_on": "blocked_by",
-    "dependsOn": "blocked_by",
-    "dependencies": "blocked_by",
-    "addBlockedBy": "add_blocked_by",
-    "removeBlockedBy": "remove_blocked_by",
-    "assignee": "owner",
-    "for": "owner",
-    "status": "state",
-    "states": "state",
-    "query": "text",
-    "summary": "result",
-    "message": "result",
-    "acceptance": "checks",
+_CALLED = {
+    "task_id": "id taskId task",
+    "subject": "title name",
+    "description": "desc body",
+    "blocked_by": "blockedBy blockers depends_on dependsOn dependencies",
+    "add_blocked_by": "addBlockedBy",
+    "remove_blocked_by": "removeBlockedBy",
+    "owner": "assignee for",
+    "state": "status states",
+    "text": "query",
+    "result": "summary message",
+    "checks": "acceptance",
 }
+SYNONYMS = {theirs: ours for ours, words in _CALLED.items() for theirs in words.split()}
+"""What callers call our parameters."""
 MEANT = {"blocked_by": "add_blocked_by", "text": "note"}
 """Where a verb lacks the first, the second is what callers mean."""
 

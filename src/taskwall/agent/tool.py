@@ -10,15 +10,10 @@ from ..registry import Param, Verb, bind, schema
 
 SYNONYMS = {
     "cmd": "command",
-    "file": "path",
-    "file_path": "path",
-    "filename": "path",
-    "text": "content",
-    "contents": "content",
-    "old_string": "old",
-    "old_str": "old",
-    "new_string": "new",
-    "new_str": "new",
+    **dict.fromkeys(("file", "file_path", "filename"), "path"),
+    **dict.fromkeys(("text", "contents"), "content"),
+    **dict.fromkeys(("old_string", "old_str"), "old"),
+    **dict.fromkeys(("new_string", "new_str"), "new"),
 }
 """What other harnesses call the parameters of such tools."""
 

@@ -17,18 +17,7 @@ Line = tuple[Part, ...]
 STATES = ("ready", "in_progress", "stale", "waiting", "blocked", "held", "broken", "completed", "cancelled", "missing")
 KINDS = (*STATES, "soft", "strong", "accent", "alert")
 
-MARKS = {
-    "ready": "○",
-    "in_progress": "◐",
-    "stale": "◌",
-    "waiting": "◆",
-    "blocked": "·",
-    "held": "‖",
-    "broken": "✗",
-    "completed": "●",
-    "cancelled": "−",
-    "missing": "?",
-}
+MARKS = dict(zip(STATES, "○◐◌◆·‖✗●−?", strict=True))
 """A sign beside the colour, for whoever sees none; one column each."""
 LEASE = 5
 """How many cells a lease is long."""

@@ -12,19 +12,16 @@ from ..words import Words
 
 Row = dict[str, Any]
 
-COLUMNS = ("blocked", "ready", "active", "person", "done")
-COLUMN_OF = {
-    "blocked": "blocked",
-    "ready": "ready",
-    "stale": "ready",
-    "in_progress": "active",
-    "waiting": "person",
-    "held": "person",
-    "broken": "person",
-    "completed": "done",
-    "cancelled": "done",
-}
 CLOSED = ("completed", "cancelled")
+COLUMNS = {
+    "blocked": ("blocked",),
+    "ready": ("ready", "stale"),
+    "active": ("in_progress",),
+    "person": ("waiting", "held", "broken"),
+    "done": CLOSED,
+}
+"""The columns from left to right, and the states of the tasks in each."""
+COLUMN_OF = {state: name for name, states in COLUMNS.items() for state in states}
 
 
 class Branch:

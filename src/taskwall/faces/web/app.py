@@ -33,11 +33,9 @@ from .security import MAX_BODY, Guard
 STATIC = os.path.join(os.path.dirname(__file__), "static")
 STATUSES = {
     "invalid": 400,
-    "unknown_task": 404,
-    "ambiguous_id": 404,
     "read_only": 403,
-    "locked": 503,
-    "unwritable": 503,
+    **dict.fromkeys(("unknown_task", "ambiguous_id"), 404),
+    **dict.fromkeys(("locked", "unwritable"), 503),
 }
 """The HTTP status of a refusal; every other one is a conflict with the board as it is."""
 READERS, WRITERS = 2, 4

@@ -9,30 +9,23 @@ from ...core.errors import EXITS
 from ...registry import VERBS, Verb, schema
 
 _TEXT = {"type": "string"}
-_SCHEMAS: dict[str, Any] = {
-    "Answer": {
-        "type": "object",
-        "properties": {"v": {"const": 1}, "ok": {"const": True}, "data": {"type": "object"}},
-        "required": ["v", "ok", "data"],
-    },
-    "Refusal": {
-        "type": "object",
-        "properties": {
-            "v": {"const": 1},
-            "ok": {"const": False},
-            "error": {
-                "type": "object",
-                "properties": {
-                    "code": {"enum": [*EXITS]},
-                    "message": _TEXT,
-                    "task": {"type": ["string", "null"]},
-                    "by": {"type": "array", "items": _TEXT},
-                    "next": _TEXT,
-                },
-            },
-        },
-        "required": ["v", "ok", "error"],
-    },
+_ERROR = {
+    "code": {"enum": [*EXITS]},
+    "message": _TEXT,
+    "task": {"type": ["string", "null"]},
+    "by": {"type": "array", "items": _TEXT},
+    "next": _TEXT,
+}
+
+
+def _envelope(key: str, inner: dict[str, Any], *, ok: bool) -> dict[str, Any]:
+    properties = {"v": {"const": 1}, "ok": {"const": ok}, key: {"type": "object", **inner}}
+    return {"type": "object", "properties": properties, "required": [*properties]}
+
+
+_SCHEMAS = {
+    "Answer": _envelope("data", {}, ok=True),
+    "Refusal": _envelope("error", {"properties": _ERROR}, ok=False),
 }
 
 
