@@ -18,6 +18,7 @@ from .core.view import age, locate
 from .onlooker import DAY_NS, Onlooker, timestamp, utc_now
 from .outcomes import Archived, Changed, Created, Released
 from .results import Row, rows
+from .stores.base import Overtaken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,11 +131,11 @@ class Board(Onlooker):
         return self._claim_best(ttl, but)
 
     def _claim_best(self, ttl: float | None, but: Collection[str]) -> Changed:
-        alone, ahead = bool(self.store.settings.claims_per_session), None
+        alone, ahead, far = bool(self.store.settings.claims_per_session), None, False
         most: int | None = NEAR
         while True:
-            with self.store.write(alone=alone) as txn:
-                # Chosen under the lock: of many who choose before it, all but one choose what is then taken.
+            overtaken, untold = () if alone else (Overtaken,), [*self.store.notices]
+            with suppress(*overtaken), self.store.write(alone=alone, choosing=not alone) as txn:
                 again = txn.get(ahead.id) if ahead else None
                 offered = chain([again] if again else [], txn.unblocked())
                 if best := self._best(txn, but, islice(offered, most)):
@@ -143,6 +144,7 @@ class Board(Onlooker):
                 far = next(offered, None) is not None
                 if txn.alone and not far:
                     raise rules.nothing_to_claim(txn, self.actor)
+            self.store.notices[:] = self.store.notices or untold  # an answer that came to nothing told nobody
             ahead = self._best(self.store.read(), but) if far else None
             alone, most = True, None  # something was perhaps passed over because others were about to change it
 

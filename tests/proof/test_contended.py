@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 from crowd import board_of, claim_best, crowd, make_board
 
-TASKS = 40
+TASKS, INDEXED = 40, 120
+"""How many there are, and so many that they are chosen ahead of the lock."""
 
 
 def faults(operations, place):
@@ -27,9 +28,9 @@ def faults(operations, place):
     return found
 
 
-def contend(place_of, figure, shares, kind=""):
+def contend(place_of, figure, shares, kind="", tasks=TASKS):
     for processes, operations in shares.items():
-        board = make_board(place_of(processes), TASKS)
+        board = make_board(place_of(processes), tasks)
         done, seconds = crowd(claim_best, board, processes, operations)
         claims = sum(o.verb == "claim" for o in done) / seconds
         name = f"contended claims{kind}: {processes} process{'es' * (processes > 1)}, {claims:.0f} claims a second"
@@ -38,6 +39,15 @@ def contend(place_of, figure, shares, kind=""):
 
 def test_contended_claims_are_granted_once_quickly(tmp_path, figure):
     contend(lambda n: tmp_path / f"board-{n}", figure, {2: 60, 8: 80})
+
+
+def test_contended_claims_ahead_of_the_lock_are_granted_once_quickly(tmp_path, figure):
+    contend(lambda n: tmp_path / f"board-{n}", figure, {8: 160}, " ahead of the lock", INDEXED)
+
+
+@pytest.mark.slow
+def test_contended_claims_ahead_of_the_lock_are_granted_once(tmp_path, figure):
+    contend(lambda n: tmp_path / f"board-{n}", figure, {2: 3_000, 8: 3_000, 32: 2_000}, " ahead of the lock", INDEXED)
 
 
 @pytest.mark.slow

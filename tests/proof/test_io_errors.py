@@ -11,7 +11,7 @@ import pytest
 from acts import BY_NAME, CASES, board_dir, kept, open_board, open_store, outcome, prepared, restore, seen_by, world_of
 from taskwall.core.errors import Refused
 from taskwall.core.rules import Edit
-from taskwall.stores.files import journal, store
+from taskwall.stores.files import journal, store, sure
 from taskwall.stores.files.disk import Disk, NotPlain, Unsettled, write_all
 from taskwall.stores.files.journal import Journal
 
@@ -209,7 +209,7 @@ def denying(self, error):
 BUGS = {
     "an unreadable file counts as absent": lambda patch: patch.setattr(Journal, "_current", blind),
     "errors are not caught": lambda patch: patch.setattr(store.FileStore, "_unwritable", denying),
-    "an unreadable ledger counts as empty": lambda patch: patch.setattr(store, "Sure", lambda disk: disk),
+    "an unreadable ledger counts as empty": lambda patch: patch.setattr(sure, "Sure", lambda disk: disk),
     "a journal that failed stays": lambda patch: patch.setattr(Journal, "_take_back", lambda self: None),
 }
 

@@ -293,7 +293,10 @@ def believing_the_journal(self):
 
 
 def unsettled_answer(self, writing, txn, commit=FileStore._commit):
-    return commit(self, writing, txn) if writing.tasks else self._write_entries(writing)
+    if writing.tasks:
+        commit(self, writing, txn)
+    else:
+        write_all(self._disk, writing.entries, self._local, durable=self._durable)
 
 
 BUGS = {

@@ -33,12 +33,14 @@ if TYPE_CHECKING:
             anew: before an empty answer: what was derived from the board earlier is compared with it.
             """
 
-        def write(self, *, alone: bool = True) -> AbstractContextManager[Txn]:
+        def write(self, *, alone: bool = True, choosing: bool = False) -> AbstractContextManager[Txn]:
             """The only writer for as long as the block lasts; its changes are kept when it ends without an exception.
 
             alone: without it, others may change other tasks meanwhile, where the store lets them. Then only claims are
             changed, and status and owner with them, of tasks that `lock`, `unblocked` or `held_by` has told of; and
             `unblocked` passes over what others are about to change.
+            choosing: one task at most is claimed, the last that `unblocked` has told of. It may be chosen before others
+            are kept out; Overtaken is raised when somebody changed it by then.
             When the block ends normally, everything is durable; when it raises, nothing was written.
             Raises Locked, Unwritable, and Invalid when a new id is taken.
             """
@@ -100,6 +102,10 @@ class Outdated(Unreadable):
     """A view can answer no more, and nothing was written: what it was made from is damaged. The next one can."""
 
     way_out = "repeat the command"
+
+
+class Overtaken(Outdated):
+    """What was chosen before others were kept out is not as it was, and nothing was written."""
 
 
 class Txn(Overlay):

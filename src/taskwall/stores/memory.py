@@ -51,7 +51,7 @@ class MemoryStore:
             )
 
     @contextmanager
-    def write(self, *, alone: bool = True) -> Iterator[Txn]:  # noqa: ARG002 - everybody is
+    def write(self, *, alone: bool = True, choosing: bool = False) -> Iterator[Txn]:  # noqa: ARG002 - everybody is
         """A transaction; its changes are kept when the block ends without an exception."""
         with self._lock:
             txn = Txn(self.read())

@@ -10,12 +10,12 @@ import os
 import stat
 import sys
 
-from ...core.errors import Unwritable
 from ...core.light import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Self
 
 MAX_BYTES = 1024 * 1024
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
@@ -138,6 +138,30 @@ class Disk:
 
     # Changing
 
+    def hold(self, path: str) -> int | None:
+        """A file that nobody else holds, as what `let_go` takes; None when somebody does.
+
+        Raises NotPlain, FileNotFoundError.
+        """
+        import fcntl  # imported late: where there is none, nothing is held
+
+        fd = self._open_old(path)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:  # a file system without such locks keeps nobody out
+            if isinstance(error, BlockingIOError):
+                os.close(fd)
+                return None
+        return fd
+
+    def let_go(self, fd: int) -> None:
+        """Hold a file no more, even where a forked child still has the descriptor."""
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_UN)
+        os.close(fd)
+
     def make_folder(self, path: str) -> None:
         """A folder, unless something has that name."""
         with suppress(FileExistsError):
@@ -247,34 +271,6 @@ def decode(data: bytes) -> str:
 DISK = Disk()
 
 
-class Sure(Disk):
-    """Looks at another disk for one who decides by what is there: what cannot be read is never taken for absent."""
-
-    def __init__(self, disk: Disk) -> None:
-        self._disk = disk
-
-    def names(self, folder: str) -> list[tuple[str, Signature]]:
-        try:
-            return self._disk.names(folder)
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            raise _unseen(folder, error) from None
-
-    def read(self, path: str, most: int = MAX_BYTES) -> tuple[bytes, Signature]:
-        try:
-            return self._disk.read(path, most)
-        except NotPlain as flaw:
-            if flaw.error is None:
-                raise
-            raise _unseen(path, flaw.error) from None
-
-
-def _unseen(path: str, error: OSError) -> Unwritable:
-    way = "see that this process may read it, and repeat the command"
-    return Unwritable(f"{path} cannot be read: {error.strerror}; nothing was changed", next=way)
-
-
 def read_text(path: str, disk: Disk = DISK) -> tuple[str, Signature]:
     """The text of a small regular file. Raises NotPlain, FileNotFoundError."""
     data, seen = disk.read(path)
@@ -291,27 +287,57 @@ class Write:
         self.path, self.text, self.exclusive, self.seen = path, text, exclusive, seen
 
 
+class Prepared:
+    """Files written whole beside their places, to appear there later. As a block: what did not appear is dropped.
+
+    scratch: a folder on the same file system. mark: digits that nobody uses there meanwhile; the lock's holder needs
+    none.
+    """
+
+    def __init__(self, disk: Disk, writes: Sequence[Write], scratch: str, *, durable: bool, mark: str = "") -> None:
+        self._disk, self._writes, self._durable = disk, writes, durable
+        self._parts = [f"{scratch}{os.sep}part-{mark}{number}.tmp" for number in range(len(writes))]
+
+    def __enter__(self) -> Self:
+        try:
+            for part, write in zip(self._parts, self._writes, strict=True):
+                _write_part(self._disk, part, write, durable=self._durable)
+        except BaseException:
+            self._drop()
+            raise
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self._drop()
+
+    def _drop(self) -> None:
+        for part in self._parts:
+            with suppress(OSError):  # the next write removes it, and what was written stands
+                self._disk.unlink(part)
+
+    def appear(self) -> None:
+        """All names, in their order. Raises FileExistsError and Changed before anything appeared."""
+        for write in self._writes:
+            _require_unchanged(self._disk, write)
+        for part, write in zip(self._parts, self._writes, strict=True):
+            _appear(self._disk, part, write)
+
+    def settle(self) -> None:
+        """Their folders on the disk, when they are to be durable. Raises Unsettled."""
+        if self._durable:
+            _settle(self._disk, self._writes)
+
+
 def write_all(disk: Disk, writes: Sequence[Write], scratch: str, *, durable: bool) -> None:
     """Write files, in their order, each appearing whole: all parts, then all names, then the folders.
 
     scratch: a folder on the same file system. Raises FileExistsError and Changed before anything appeared, Unsettled
     when all has appeared.
     """
-    parts = [f"{scratch}{os.sep}part-{number}.tmp" for number in range(len(writes))]
-    try:
-        for part, write in zip(parts, writes, strict=True):
-            _write_part(disk, part, write, durable=durable)
-        for write in writes:
-            _require_unchanged(disk, write)
-        for part, write in zip(parts, writes, strict=True):
-            _appear(disk, part, write)
-        if durable:
-            _settle(disk, writes)
-    except BaseException:
-        for part in parts:
-            with suppress(OSError):  # the next write removes it, and what was written stands
-                disk.unlink(part)
-        raise
+    with Prepared(disk, writes, scratch, durable=durable) as prepared:
+        prepared.appear()
+        prepared.settle()
 
 
 def _write_part(disk: Disk, part: str, write: Write, *, durable: bool) -> None:
@@ -328,13 +354,19 @@ def _require_unchanged(disk: Disk, write: Write) -> None:
     """Editors take no lock of ours: one more look, for bringing the parts to the disk took milliseconds."""
     if write.exclusive and disk.exists(write.path):
         raise FileExistsError(write.path)
-    require_seen(write, disk.seen(write.path))
+    if write.seen:
+        require_seen(write, disk.seen(write.path))
+
+
+def is_same(seen: Signature, now: Signature | None) -> bool:
+    """Whether a file holds what it held when it had this signature."""
+    # Not by the time of status change: it moves with the number of names, which a killed writer's leftovers share.
+    return now is not None and (now[0], *now[2:]) == (seen[0], *seen[2:])
 
 
 def require_seen(write: Write, now: Signature | None) -> None:
     """Raise Changed when the text that this write replaces is not the one that its maker saw."""
-    # Not by the time of status change: it moves with the number of names, which a killed writer's leftovers share.
-    if write.seen and (now is None or (now[0], *now[2:]) != (write.seen[0], *write.seen[2:])):
+    if write.seen and not is_same(write.seen, now):
         raise Changed(errno.EBUSY, "changed by another program just now", write.path)
 
 

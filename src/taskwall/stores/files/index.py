@@ -24,16 +24,15 @@ from .sqlite import Connections, Error, connect, is_busy, path_in, storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from sqlite3 import Connection, Cursor
     from typing import Any
 
     from .disk import Disk, Signature
-    from .folder import Found
     from .ledger import Ledger
-    from .tables import Beside, Pair, Standing
+    from .tables import Beside, Pair, Written
 
-VERSION = 5
+VERSION = 6
 LOOK_AT_ALL = 1000
 """Up to so many files, each is compared with its signature at every read: some milliseconds."""
 LATE, SPARING, LATEST = 15.0, 30, 60.0
@@ -43,7 +42,7 @@ PATIENCE, A_FILE = 1.0, 0.0001
 """Seconds to wait for a process that takes in a whole board, at least and a file: to read all would take no longer."""
 TICKS_NS = 50_000_000
 """Longer than what lies between two time stamps that the kernel gives one after the other."""
-ENTRY = "SELECT entry FROM files WHERE open AND id = ?"
+ENTRY = "SELECT entry FROM files LEFT JOIN entries USING (id) WHERE open AND files.id = ?"
 
 
 class Busy(Exception):
@@ -84,22 +83,6 @@ class About:
         )
 
 
-class Written:
-    """What was written under the board's lock: files, the names of those that are gone, and how some tasks stand now.
-
-    before: the stamps until then.
-    """
-
-    def __init__(
-        self,
-        before: tuple[int, int],
-        found: Collection[Found] = (),
-        gone: Sequence[str] = (),
-        known: Mapping[str, Standing] | None = None,
-    ) -> None:
-        self.before, self.found, self.gone, self.known = before, found, gone, known or {}
-
-
 class Reading:
     """One state of the index, for as long as this lives. looked: every file was just now compared with it."""
 
@@ -107,6 +90,8 @@ class Reading:
         self._index, self.looked = index, looked
         self._connection: Connection | None = connection
         self._asking: list[Cursor] = []
+        self._about: About | None = None
+        self._carried = False
 
     def rows(self, query: str, *values: str) -> Iterator[tuple[Any, ...]]:
         """What SQLite answers. Raises Outdated when the index is damaged."""
@@ -136,16 +121,33 @@ class Reading:
         return row[0] if row else ""
 
     def carry(self, written: Written) -> None:
-        """Take what we have just written under the board's lock into the index. Ends this state."""
+        """Take what we have just written under the board's lock into the index. Nothing is asked after that."""
         if self._connection and (written.found or written.gone or written.known):
             self._stop_asking()
-            self._index.carry(self._connection, written)
-            self.end()
+            self._index.carry(self._connection, written, self._about)
+            self._carried = True
+
+    def renew(self) -> bool:
+        """Go on with the state of now, for one who holds the board's lock. Returns whether it speaks for the folder.
+
+        Raises Outdated when another process keeps the index.
+        """
+        assert self._connection, "this state is no longer kept"
+        self._stop_asking()
+        try:
+            self._connection.execute("ROLLBACK")
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._about = About.of(self._connection)
+        except Error as error:
+            raise self._damaged(error) from None
+        return self._about is not None and not self._index.is_behind(self._about)
 
     def end(self) -> None:
         """Answer no more: a state that is kept keeps SQLite from tidying up, and the connection from its next use."""
         if self._connection:
             self._stop_asking()
+            if self._carried:
+                self._index.connections.fold(self._connection)
             self._index.connections.close(self._connection)
             self._connection = None
 
@@ -203,15 +205,13 @@ class Index:
         ]
         return sum(stamps) % (1 << 62) if all(_is_past(stamp, now) for stamp in stamps) else -now
 
-    def read(self, *, whole: bool = False, held: bool = False, locked: Callable[[], bool] = bool) -> Reading | None:
-        """A state of the index that speaks for the folder; None when there can be none.
+    def read(self, doubt: Callable[[About], bool]) -> Reading | None:
+        """A state of the index of which there is no doubt that it speaks for the folder; None when there can be none.
 
-        whole: look at everything. held: the board's lock is ours, and we have looked just before. locked: whether a
-        writer is at work, who will carry the index on himself.
+        doubt: what calls for a look at everything.
         """
         if not self.may_be:
             return None
-        doubt = self._is_behind if held else lambda about: whole or self._in_doubt(about, locked)
         discarded = False
         while True:
             try:
@@ -253,22 +253,20 @@ class Index:
             raise
         return Reading(self, connection, looked=looked)
 
-    def carry(self, connection: Connection, written: Written) -> None:
-        """See `Reading.carry`. connection: a state of the index from before we wrote.
+    def carry(self, connection: Connection, written: Written, about: About | None) -> None:
+        """See `Reading.carry`. connection: a state of the index from before we wrote. about: what that says of itself.
 
         Leaves the index as it is, and so in doubt, when anybody else may have changed something.
         """
         with suppress(Error, OSError):
             try:
-                self._carry(connection, written)
+                self._carry(connection, written, about or About.of(connection))
             except Error:  # somebody looked at the folder meanwhile
                 connection.execute("ROLLBACK")
                 connection.execute("BEGIN IMMEDIATE")
-                self._carry(connection, written)
-            self.connections.fold(connection)
+                self._carry(connection, written, About.of(connection))
 
-    def _carry(self, connection: Connection, written: Written) -> None:
-        about = About.of(connection)
+    def _carry(self, connection: Connection, written: Written, about: About | None) -> None:
         if about and about.settled and about.stamps == written.before:
             from . import tables
 
@@ -306,15 +304,17 @@ class Index:
                 return True
         raise Busy
 
-    def _is_behind(self, about: About) -> bool:
+    def is_behind(self, about: About) -> bool:
+        """Whether the folder is another one than the index was carried on with."""
         return not about.settled or about.stamps != self.stamps
 
-    def _in_doubt(self, about: About, locked: Callable[[], bool]) -> bool:
+    def in_doubt(self, about: About, locked: Callable[[], bool]) -> bool:
+        """Whether the folder may be another one. locked: whether a writer is at work, who will carry the index on."""
         # A process may have been stopped while it looked, and a clock that went back is none to go by.
         late = not 0 <= time.monotonic() - about.looked <= min(max(LATE, SPARING * about.cost), LATEST)
         if about.files <= LOOK_AT_ALL or late:
             return True
-        return (self._is_behind(about) or about.archive != self.archive) and not locked()
+        return (self.is_behind(about) or about.archive != self.archive) and not locked()
 
     def _look(self, connection: Connection, about: About | None) -> bool:
         """Compare every file with what is known of it and take in what differs. False: somebody else did meanwhile."""

@@ -13,13 +13,15 @@ from .view import FileView
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from ...core.model import Settings
     from .disk import Disk
-    from .index import Reading, Written
+    from .folder import Found
+    from .index import Reading
     from .ledger import Ledger
+    from .tables import Written
 
 ODD = """
 SELECT EXISTS (SELECT 1 FROM twins) OR EXISTS (SELECT 1 FROM files INDEXED BY flawed WHERE flaw IS NOT NULL),
@@ -27,7 +29,10 @@ EXISTS (SELECT 1 FROM edges INDEXED BY one_sided WHERE wild)
 """
 FLAWED = "SELECT name, id, subject, flaw FROM files INDEXED BY flawed WHERE flaw IS NOT NULL"
 TWINS = "SELECT f.name, f.id FROM twins t CROSS JOIN files f ON f.id = t.id WHERE f.flaw IS NULL"
-TASKS = "SELECT id, name, text, settled, mtime, ctime, size, ino, open, entry FROM files WHERE flaw IS NULL AND"
+TASKS = """
+SELECT id, name, text, settled, mtime, ctime, size, ino, open, (SELECT entry FROM entries e WHERE e.id = files.id)
+FROM files WHERE flaw IS NULL AND
+"""
 DONE = "SELECT name, settled, mtime, ctime, size, ino FROM files WHERE done AND id = ?"
 YOUNGER = "(created, natural, id) > (?, ?, ?)"
 
@@ -44,6 +49,7 @@ class IndexView(FileView):
         super().__init__(disk, board, ledger, settings)
         self._reading, self._sure = reading, sure
         self._asked: dict[str, tuple[str, Task, Task] | None] = {}  # by id: file, the task there, the task as it stands
+        self._files: dict[str, Found] = {}  # by name, those that were read by one who decides by them
         self._completed: set[str] = set()  # those of which nothing else was asked
         self._children: dict[str, list[Task]] = {}
         self._dependents: dict[str, list[Task]] = {}
@@ -101,9 +107,17 @@ class IndexView(FileView):
 
     def _read(self, name: str) -> Task | None:
         try:
-            return read_file(self._disk, self._board, name, UNSEEN).task
+            found = read_file(self._disk, self._board, name, UNSEEN)
         except FileNotFoundError:
             return None
+        if self._sure:
+            self._files[name] = found
+        return found.task
+
+    def read(self, name: str) -> Found | None:
+        """What was read of a file already, when its signature vouches for that."""
+        found = self._files.get(name)
+        return found if found and found.settled else None
 
     def _complete(self, task: Task) -> Task:
         """The task together with what its claim says, and with what only the files of its blockers say."""
@@ -148,8 +162,11 @@ class IndexView(FileView):
         yield from (task for _, task in self._odd.values())
 
     def _each(self, where: str, *values: str) -> Iterator[Task]:
+        return self._of(self._reading.rows(f"{TASKS} {where}", *values))
+
+    def _of(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Task]:
         """The tasks of these rows, except the odd ones."""
-        for row in self._reading.rows(f"{TASKS} {where}", *values):
+        for row in rows:
             if row[0] not in self._odd and (found := self._find(row[0], row)):
                 yield found[2]
 
@@ -181,9 +198,12 @@ class IndexView(FileView):
 
     def unblocked(self) -> Iterator[Task]:
         """The open tasks that wait for no other, in the order in which work is offered; those in progress come last."""
+        return self._of(self._offered())
+
+    def _offered(self) -> Iterator[tuple[Any, ...]]:
         for which in ("NOT held", "held"):
             order = "priority, rank DESC, created, natural, id"
-            yield from self._each(f"open AND NOT waits AND {which} ORDER BY {order}")
+            yield from self._reading.rows(f"{TASKS} open AND NOT waits AND {which} ORDER BY {order}")
 
     def in_progress(self) -> Iterator[Task]:
         """The tasks that somebody holds."""

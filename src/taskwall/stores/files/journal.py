@@ -69,7 +69,7 @@ class Journal:
 
     def recover(self) -> list[str]:
         """Finish what a killed process committed. Returns what a person should know: edits that were kept over ours."""
-        if not self.disk.exists(self.path):
+        if not self.is_there:
             return []
         entries, serial = self._read()
         if entries:
@@ -81,9 +81,14 @@ class Journal:
 
     def pending(self) -> dict[str, str]:
         """The texts that files will have once a committed journal is applied, by their names relative to the board."""
-        entries = self._read()[0] if self.disk.exists(self.path) else []
+        entries = self._read()[0] if self.is_there else []
         # Those that are applied too: whoever asks may have read the file before.
         return {entry.name: entry.new for entry in entries if self._stands(entry)}
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is one: somebody was killed who had the lock, or is at work."""
+        return self.disk.exists(self.path)
 
     @property
     def mark(self) -> tuple[object, ...]:

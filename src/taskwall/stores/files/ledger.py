@@ -132,6 +132,10 @@ class Ledger:
             self._read[task_id] = _entry(self.text(task_id) if text == "" else text)
         return self._read[task_id]
 
+    def is_as_read(self, task_id: str) -> bool:
+        """Whether the entry of a task is still the one that was read."""
+        return self._entry(task_id) == _entry(self.text(task_id))
+
     def prime(self, task_id: str, entry: str | None) -> None:
         """Tell the text of an entry that stands for its file, before it is asked for."""
         if task_id not in self._read:

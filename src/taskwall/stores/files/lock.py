@@ -16,13 +16,19 @@ from ...core.light import cache, contextmanager
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from typing import Any
 
 MESSAGE = 240
 """How long the line about the holder is, in bytes."""
 DEADLINE = 10.0
 """Seconds to wait for another process before giving up."""
-TURN, SOON = 0.02, 0.001
-"""Seconds that a turn lasts at most, and within which a process comes back to keep it."""
+TURN, LONG_TURN = 0.02, 0.1
+"""Seconds that a turn lasts at most, and one at a seat, beside which others have theirs."""
+SOON, LOOK = 0.001, 0.005
+"""Seconds within which a process comes back to keep its turn, and between looks whether it did."""
+NAPS, NAP = 5, 0.00001
+"""How often, and for how many seconds at least, one waits for a change before a thread does: few take long."""
 PAUSE = 0.001
 """Seconds between two tries where the system cannot wake who waits."""
 
@@ -85,6 +91,15 @@ else:
         return _polled(fd, seconds)
 
 
+def _napped(fd: int, naps: int) -> bool:
+    """Whether the lock became ours within so many naps."""
+    for _ in range(naps):
+        time.sleep(NAP)
+        if _try(fd):
+            return True
+    return False
+
+
 def _polled(fd: int, seconds: float) -> bool:
     """Whether the lock became ours in time, tried for again and again."""
     until = time.monotonic() + seconds
@@ -103,23 +118,77 @@ def lock(path: str, deadline: float = DEADLINE) -> Iterator[Callable[[], bool]]:
     file lets the next process in beside us.
     """
     until = time.monotonic() + deadline
-    try:
-        turn = _turn_at(path, until)
+    with _turn(path, path, until, TURN), _held(path, until) as is_still_there:
+        yield is_still_there
+
+
+class Seat:
+    """A place from which the lock at `path` may be taken. mark: digits that nobody else has then, no thread of ours."""
+
+    def __init__(self, path: str, number: int, until: float) -> None:
+        self._path, self._until = path, until
+        # Not by the number alone: somebody who removes the seat's file lets another process in.
+        self.mark = f"0{os.getpid()}{number}"
+
+    def lock(self) -> AbstractContextManager[Callable[[], bool]]:
+        """The lock itself, as `lock` has it."""
+        return _held(self._path, self._until)
+
+
+@contextmanager
+def seat(path: str, seats: int, deadline: float = DEADLINE) -> Iterator[Seat]:
+    """One of so many seats for the block, in turns. Raises Locked after `deadline` seconds."""
+    until = time.monotonic() + deadline
+    number = _seat_of(path, seats)
+    queue = f"{path}.{number}"
+    with _turn(path, queue, until, LONG_TURN):
+        alone = _seated.setdefault(queue, allocate_lock())
+        if not alone.acquire(timeout=max(0.0, until - time.monotonic())):
+            raise _locked(path)
         try:
-            fd = _taken(path, until)
-        except BaseException:
-            turn.leave()
-            raise
+            yield Seat(path, number, until)
+        finally:
+            alone.release()
+
+
+def _seat_of(path: str, seats: int) -> int:
+    """The seat that this process still has, else one that is free, else the one at which it waits."""
+    own = os.getpid() % seats
+    for number in range(seats):
+        if (turn := _turns.get(f"{path}.{number}")) and turn.lasts:
+            return number
+    return next((n for n in (own, *range(seats)) if not is_locked(f"{path}.{n}.next")), own)
+
+
+@contextmanager
+def _turn(path: str, queue: str, until: float, longest: float) -> Iterator[None]:
+    try:
+        turn = _turn_at(queue, until, longest)
     except TimeoutError:
-        told = f"the board is locked by another process ({_holder(path) or 'unknown'})"
-        raise Locked(told, next="try again; if that process hangs, end it: its lock goes with it") from None
+        raise _locked(path) from None
+    try:
+        yield
+    finally:
+        turn.leave()
+
+
+def _locked(path: str) -> Locked:
+    told = f"the board is locked by another process ({_holder(path) or 'unknown'})"
+    return Locked(told, next="try again; if that process hangs, end it: its lock goes with it")
+
+
+@contextmanager
+def _held(path: str, until: float) -> Iterator[Callable[[], bool]]:
+    try:
+        fd = _taken(path, until, NAPS)
+    except TimeoutError:
+        raise _locked(path) from None
     try:
         # Always as long as the last one: to make a file shorter takes longer than all else here.
         os.pwrite(fd, _myself().encode("utf-8", "replace")[:MESSAGE].ljust(MESSAGE), 0)
         yield lambda: _is_at(fd, path)
     finally:
         _let_go(fd)
-        turn.leave()
 
 
 def is_locked(path: str) -> bool:
@@ -158,18 +227,23 @@ class _Turn:
     nothing of its own in the processor's cache. So who comes back at once keeps the turn, for a moment.
     """
 
-    def __init__(self, path: str, fd: int, *, busy: bool) -> None:
-        """fd: the locked file that the others wait for. busy: this process came back at once."""
+    def __init__(self, path: str, fd: int, longest: float, *, busy: bool) -> None:
+        """fd: the locked file that the others wait for. longest: seconds. busy: this process came back at once."""
         self._path, self._fd, self._busy = path, fd, busy
         self._inside, self._kept = 1, False
-        self._until = time.monotonic() + TURN
+        self._until = time.monotonic() + longest
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it is a turn still."""
+        return self._fd >= 0
 
     def join(self) -> bool:
         """Go on with it, unless it is over."""
         over = time.monotonic() > self._until
         if over and not self._inside:
             self.end(_let_go)
-        if over or self._fd < 0:
+        if over or not self.lasts:
             return False
         self._inside += 1
         return True
@@ -195,7 +269,7 @@ class _Turn:
 
     def _end_in_time(self) -> None:
         while True:
-            time.sleep(SOON)
+            time.sleep(LOOK)
             with _guard:
                 now = time.monotonic()
                 if now > self._until or (not self._inside and now - _left[self._path] > SOON):
@@ -212,11 +286,13 @@ class _Turn:
 
 _guard = allocate_lock()
 _turns: dict[str, _Turn] = {}
+_seated: dict[str, Any] = {}
+"""Of each seat, what keeps the other threads of this process out."""
 _left: dict[str, float] = {}
 """When this process last let go of a lock."""
 
 
-def _turn_at(path: str, until: float) -> _Turn:
+def _turn_at(path: str, until: float, longest: float) -> _Turn:
     """The turn of this process at a lock: the present one, or a new one when that has come. Raises TimeoutError."""
     with _guard:
         if (turn := _turns.get(path)) and turn.join():
@@ -224,7 +300,7 @@ def _turn_at(path: str, until: float) -> _Turn:
         busy = time.monotonic() - _left.get(path, float("-inf")) < SOON
     fd = _taken(path + ".next", until)
     with _guard:
-        turn = _turns[path] = _Turn(path, fd, busy=busy)
+        turn = _turns[path] = _Turn(path, fd, longest, busy=busy)
     return turn
 
 
@@ -234,6 +310,7 @@ def _forget() -> None:
         turn.end(os.close)
     _turns.clear()
     _left.clear()
+    _seated.clear()
     _guard.release()
 
 
@@ -247,13 +324,13 @@ def _let_go(fd: int) -> None:
     os.close(fd)
 
 
-def _taken(path: str, until: float) -> int:
-    """The descriptor of a locked file. Raises TimeoutError."""
+def _taken(path: str, until: float, naps: int = 0) -> int:
+    """The descriptor of a locked file. naps: how often it is looked at before a thread waits. Raises TimeoutError."""
     while True:
         fd = _open(path)
         try:
             left = until - time.monotonic()
-            ours = _try(fd) or (left > 0 and _granted(fd, left))
+            ours = _try(fd) or (left > 0 and (_napped(fd, naps) or _granted(fd, left)))
             if ours and _is_at(fd, path):
                 return fd
         except BaseException:

@@ -10,10 +10,10 @@ from ...core.errors import Invalid, Locked, Unreadable, Unwritable
 from ...core.light import cached_property, contextmanager, suppress
 from ...core.model import Settings
 from ...core.view import Overlay
-from ..base import Txn, Watch, require_here
-from .disk import DISK, Changed, Sure, Unsettled, Write, write_all
+from ..base import Overtaken, Txn, Watch, require_here
+from .disk import DISK, Changed, Prepared, Unsettled, Write, write_all
 from .folder import Folder, promised
-from .index import Index, Written
+from .index import Index
 from .indexed import IndexView
 from .journal import Journal
 from .ledger import Ledger
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...core.view import View
+    from .ahead import Choosing
     from .disk import Disk
-    from .index import Reading
+    from .index import About, Reading
+    from .lock import Seat
     from .moved import Moved
     from .writing import Writing
 
@@ -87,37 +89,113 @@ class FileStore:
             raise Unreadable(f"the board {self.path} cannot be read: {_told(error)}", next=way) from None
 
     @contextmanager
-    def write(self, *, alone: bool = True) -> Iterator[Txn]:  # noqa: ARG002 - whoever has the lock is
-        """A transaction under the board's lock. Raises Locked, Unwritable, ReadOnly, Invalid."""
+    def write(self, *, alone: bool = True, choosing: bool = False) -> Iterator[Txn]:  # noqa: ARG002 - see `_locked`
+        """A transaction. Raises Locked, Unwritable, ReadOnly, Invalid, and Overtaken when it is choosing."""
         txn = None
+        ahead = choosing and self._index_from is not None and os.name == "posix" and self._index.exists
         try:
-            self._settle_in()
-            if time.monotonic() - self._looked > JUST_NOW:
-                self._reading()  # what others changed is looked at before anybody has to wait for us
-            with self._lock() as still_locked:
-                moved = self._moved()  # perhaps just now
-                require_here(moved if moved != self.bound_for else "")
-                self.notices += self._journal.recover()
-                view = self._view(Sure(self._disk), self._reading(held=True), sure=True)
-                assert isinstance(view, FileView)  # what was committed before us is applied
-                txn = Txn(view)
+            with self._ahead() if ahead else self._locked() as txn:
                 yield txn
-                if not still_locked():
-                    told = "the board's lock file was removed while this command ran; nothing was written"
-                    raise Locked(told, next="repeat the command; leave .local alone while others work")
-                self._keep(view, txn)
         except OSError as error:
             if txn is not None:  # it comes from the block
                 raise
             raise self._unwritable(error) from None
 
-    def _keep(self, view: FileView, txn: Txn) -> None:
-        """Write what a transaction changed. Raises Unwritable, ReadOnly, Invalid."""
-        from .writing import Writing  # imported late: most commands only read
+    @contextmanager
+    def _locked(self) -> Iterator[Txn]:
+        """All of it under the board's lock: whoever has that is alone."""
+        from .sure import Sure  # imported late, as below: most commands only read
 
+        self._settle_in()
+        self._look_anew()  # what others changed is looked at before anybody has to wait for us
+        with self._lock() as still_locked:
+            moved = self._moved()  # perhaps just now
+            require_here(moved if moved != self.bound_for else "")
+            self.notices += self._journal.recover()
+            view = self._view(Sure(self._disk), self._reading(self._index.is_behind), sure=True)
+            assert isinstance(view, FileView)  # what was committed before us is applied
+            txn = Txn(view)
+            yield txn
+            if not still_locked():
+                told = "the board's lock file was removed while this command ran; nothing was written"
+                raise Locked(told, next="repeat the command; leave .local alone while others work")
+            self._keep(view, lambda: self._commit(self._writing(view, txn), txn))
+
+    @contextmanager
+    def _ahead(self) -> Iterator[Txn]:
+        """Only its commit under the board's lock. Raises Overtaken, whatever is in the way: there it is told."""
+        from .ahead import PATIENCE, SEATS, SEATS_AT_A_DISK, Choosing
+        from .lock import seat
+        from .sure import Sure
+
+        self._settle_in()
+        self._look_anew()
+        seats = SEATS_AT_A_DISK if self._durable else SEATS
         try:
-            writing = Writing(self._disk, self.path, view, txn)
-            self._commit(writing, txn)
+            with seat(self._in_local("lock"), seats, PATIENCE) as place:
+                reading = self._index.read(lambda _: False)  # whether it speaks for the folder is asked under the lock
+                if reading is None:
+                    raise Overtaken("the index cannot be read; nothing was written")
+                disk = Sure(self._disk)
+                view = Choosing(reading, disk, self.path, self._ledger(disk, {}), self.settings, sure=True)
+                try:
+                    txn = Txn(view, alone=False)
+                    yield txn
+                    if txn.changed:
+                        self._keep(view, lambda: self._commit_ahead(view, txn, place))
+                finally:
+                    view.end()
+                    view.let_go()
+        except Locked as held:
+            raise Overtaken(held.message) from None
+
+    def _look_anew(self) -> None:
+        if time.monotonic() - self._looked > JUST_NOW:
+            self._reading()
+
+    def _commit_ahead(self, view: Choosing, txn: Txn, seat: Seat) -> None:
+        """As `_commit` does it, with the parts written before the lock is taken, and the last folder settled after."""
+        stands = False
+        try:
+            writing = self._writing(view, txn)
+            journal = self._takes_journal(writing, txn)
+            parts = [[], []] if journal else [writing.tasks, writing.entries]
+            tasks, entries = (
+                Prepared(self._disk, each, self._local, durable=self._durable, mark=f"{seat.mark}{n}")
+                for n, each in enumerate(parts)
+            )
+            with tasks, entries, seat.lock():
+                self._require_standing(view, txn)
+                stands, before = True, self._index.stamps
+                if journal:
+                    self._commit(writing, txn)
+                    return
+                tasks.appear()
+                tasks.settle()
+                with self._after_task(writing):
+                    entries.appear()
+                self._carry(writing, before)
+        except (OSError, Unreadable, Unwritable) as error:
+            if stands and not isinstance(error, Changed):
+                raise
+            raise Overtaken("the task was changed while it was about to be claimed; nothing was written") from None
+        self._record(txn)
+        with self._after_task(writing):
+            entries.settle()
+
+    def _require_standing(self, view: Choosing, txn: Txn) -> None:
+        if self._moved() or self._journal.is_there or not view.stands(txn.changed):
+            raise Changed
+
+    def _writing(self, view: FileView, txn: Txn) -> Writing:
+        from .writing import Writing
+
+        return Writing(self._disk, self.path, view, txn)
+
+    def _keep(self, view: FileView, commit: Callable[[], None]) -> None:
+        """Write what a transaction changed. Raises Unwritable, ReadOnly, Invalid."""
+        try:
+            commit()
             view.end()
         except FileExistsError as error:
             taken = error.filename2 or error.filename or error.args[0]
@@ -153,6 +231,7 @@ class FileStore:
 
     def _archive(self, ids: Sequence[str]) -> list[str]:
         from .archive import Archive
+        from .tables import Written
 
         archive = Archive(self._disk, self.path)
         with self.write() as txn:
@@ -198,12 +277,17 @@ class FileStore:
         promises = [promised(name, text).task for name, text in pending.items() if "/" not in name]
         return Overlay(view, map(view.settled, promises)) if promises else view
 
-    def _reading(self, *, whole: bool = False, held: bool = False) -> Reading | None:
-        """The index, where there is one or the folder is large enough for it to pay."""
+    def _reading(self, doubt: Callable[[About], bool] | None = None, *, whole: bool = False) -> Reading | None:
+        """The index, where there is one or the folder is large enough for it to pay.
+
+        doubt: what calls for a look at the folder, when it has been looked at just before. whole: look in any case.
+        """
         if self._index_from is None or not (self._index.exists or self._is_large(self._index_from)):
             return None
-        self._looked = time.monotonic()
-        return self._index.read(whole=whole, held=held, locked=self._is_locked)
+        if doubt is None:
+            self._looked = time.monotonic()
+            doubt = lambda about: whole or self._index.in_doubt(about, self._is_locked)  # noqa: E731
+        return self._index.read(doubt)
 
     def _is_large(self, files: int) -> bool:
         # Only where a verb has written before: until then, nothing keeps an index out of git.
@@ -257,14 +341,10 @@ class FileStore:
         One task file is its own commit point. Its claim follows, and is read together with the file if it does not; but
         a lease must not be lost with its entry, for the claim would then never lapse.
         """
-        leased = any(claim.open and claim.ttl is not None for claim in txn.claimed.values())
         before = self._index.stamps
-
-        def carry() -> None:
-            writing.view.carry(Written(before, writing.found.values(), known=writing.standing))
-
-        if len(writing.tasks) > 1 or (writing.tasks and leased):
+        if self._takes_journal(writing, txn):
             # Readers go by the index as soon as there is no journal to read through.
+            carry = lambda: self._carry(writing, before)  # noqa: E731
             self.notices += self._journal.commit([*writing.tasks, *writing.entries], carry)
         else:
             write_all(self._disk, writing.tasks, self._local, durable=self._durable)
@@ -272,19 +352,34 @@ class FileStore:
                 # What we answer with may be the work of a process that was killed before it reached the disk.
                 for folder in (self.path, self._in_local("claims")):
                     self._disk.sync_folder(folder)
-            self._write_entries(writing)
-            carry()
+            with self._after_task(writing):
+                write_all(self._disk, writing.entries, self._local, durable=self._durable)
+            self._carry(writing, before)
         for path in writing.left:
             with suppress(OSError):  # the task is back; what stays behind is passed over
                 self._disk.unlink(path)
+        self._record(txn)
+
+    def _takes_journal(self, writing: Writing, txn: Txn) -> bool:
+        leased = any(claim.open and claim.ttl is not None for claim in txn.claimed.values())
+        return len(writing.tasks) > 1 or bool(writing.tasks and leased)
+
+    def _carry(self, writing: Writing, before: tuple[int, int]) -> None:
+        from .tables import Written
+
+        writing.view.carry(Written(before, writing.found.values(), known=writing.standing))
+
+    def _record(self, txn: Txn) -> None:
         if txn.log:
             with suppress(OSError):  # history alone is no reason to call a change that is kept a failure
                 lines = "".join(encode(event) + "\n" for event in txn.log)
                 self._disk.append(self._in_local("events.jsonl"), lines.encode())
 
-    def _write_entries(self, writing: Writing) -> None:
+    @contextmanager
+    def _after_task(self, writing: Writing) -> Iterator[None]:
+        """While its claim is written. Raises Unwritable, which says what is there by then."""
         try:
-            write_all(self._disk, writing.entries, self._local, durable=self._durable)
+            yield
         except OSError as error:
             if not writing.tasks:
                 raise

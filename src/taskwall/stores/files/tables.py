@@ -16,7 +16,7 @@ from .sqlite import storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from sqlite3 import Connection
     from typing import Any
 
@@ -37,8 +37,9 @@ CREATE TABLE about (
 );
 CREATE TABLE files (
   name BLOB PRIMARY KEY, settled, mtime, ctime, size, ino, id, flaw, open, done, held, waits, priority, rank, created,
-  natural, subject, key, parent, text, entry
+  natural, subject, key, parent, text
 );
+CREATE TABLE entries (id PRIMARY KEY, entry) WITHOUT ROWID;
 CREATE TABLE edges (task, blocker, wild);
 CREATE TABLE archived (id PRIMARY KEY);
 CREATE TABLE twins (id PRIMARY KEY);
@@ -59,20 +60,20 @@ CREATE INDEX one_sided ON edges (task) WHERE wild;
 """
 INSERT = """
 INSERT INTO files VALUES (
-  ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?, 0, ?, 0, ?, ?, ?, nullif(?, ''), nullif(?, ''), ?, NULL
+  ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?, 0, ?, 0, ?, ?, ?, nullif(?, ''), nullif(?, ''), ?
 )
 """
 UPDATE = """
-UPDATE files SET settled = ?, mtime = ?, ctime = ?, size = ?, ino = ?, priority = ?, subject = ?, text = ?,
-held = ?, entry = coalesce(?, entry)
+UPDATE files SET settled = ?, mtime = ?, ctime = ?, size = ?, ino = ?, priority = ?, subject = ?, text = ?, held = ?
 WHERE name = ? AND (id, open, done, created) = (?, ?, ?, ?) AND key IS nullif(?, '') AND parent IS nullif(?, '')
 AND flaw IS NULL
 AND NOT EXISTS (SELECT 1 FROM twins t WHERE t.id = files.id)
 AND NOT EXISTS (SELECT 1 FROM edges WHERE blocker = files.id AND wild)
 """
 """Where all is as it was that other rows and edges follow from, and nothing is odd about the task."""
-OPEN = "SELECT name, text, entry, held FROM files WHERE open AND id = ?"
-STAND = "UPDATE files SET entry = ?, held = ? WHERE open AND id = ?"
+OPEN = "SELECT name, text, entry, held FROM files LEFT JOIN entries USING (id) WHERE open AND files.id = ?"
+STAND = "UPDATE files SET held = ? WHERE open AND id = ?"
+KEEP = "REPLACE INTO entries SELECT id, ? FROM files WHERE open AND id = ?"
 DOUBLED = "SELECT id FROM files WHERE flaw IS NULL GROUP BY id HAVING count(*) > 1"
 UNKNOWN = """
 SELECT DISTINCT blocker FROM edges
@@ -133,6 +134,22 @@ class Beside:
         return [task_id for task_id in ids if archive.get(task_id)]
 
 
+class Written:
+    """What was written under the board's lock: files, the names of those that are gone, and how some tasks stand now.
+
+    before: the stamps until then.
+    """
+
+    def __init__(
+        self,
+        before: tuple[int, int],
+        found: Collection[Found] = (),
+        gone: Sequence[str] = (),
+        known: Mapping[str, Standing] | None = None,
+    ) -> None:
+        self.before, self.found, self.gone, self.known = before, found, gone, known or {}
+
+
 def run(connection: Connection, script: str) -> None:
     """Execute statements within the transaction that is open, which `executescript` would end."""
     for statement in filter(str.strip, script.split(";")):
@@ -176,9 +193,8 @@ def take_in(
     if moved or gone:
         _move(connection, moved, gone, beside)
     done = {each.task.id for _, each in found} - {each.task.id for _, each in moved}
-    connection.executemany(
-        STAND, ((entry, int(held), task_id) for task_id, (entry, held) in known.items() if task_id not in done)
-    )
+    connection.executemany(STAND, ((int(held), i) for i, (_, held) in known.items() if i not in done))
+    connection.executemany(KEEP, ((entry, task_id) for task_id, (entry, _) in known.items()))
     take_in_claims(connection, {each.task.id for _, each in found} - known.keys(), beside)
 
 
@@ -190,11 +206,11 @@ def _update(connection: Connection, name: bytes, found: Found, known: Standing |
     edges = connection.execute("SELECT blocker FROM edges WHERE task = ? AND NOT wild", (task.id,))
     if {i for (i,) in edges} != set(map(storable, task.blocked_by)):
         return False
-    row = _row(name, found)
-    entry, held = known or (None, row[10])
-    place = (name, row[6], *row[8:10], row[12], *row[15:17])
-    new = (*row[1:6], row[11], row[14], row[17], int(held), entry, *place)
-    return connection.execute(UPDATE, new).rowcount == 1
+    is_open, done, held, *rest = _state(task)
+    priority, created, subject, key, parent = rest
+    held = int(known[1]) if known else held
+    new = (int(found.settled), *found.seen, priority, subject, found.text if is_open else "", held)
+    return connection.execute(UPDATE, (*new, name, task.id, is_open, done, created, key, parent)).rowcount == 1
 
 
 def _move(connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], beside: Beside) -> None:
@@ -212,6 +228,7 @@ def _move(connection: Connection, found: Sequence[Pair], gone: Sequence[bytes], 
     _insert(connection, rows_of(found))
     connection.executemany("UPDATE files SET rank = ? WHERE name = ?", ((row[1], name) for name, row in old.items()))
     connection.executemany("DELETE FROM twins WHERE id = ?", ((i,) for i in touched))
+    connection.executemany("DELETE FROM entries WHERE id = ?", ((i,) for i in touched))
     doubled = DOUBLED.replace("GROUP", "AND id = ? GROUP")
     _set_twins_apart(connection, [row for i in touched for row in connection.execute(doubled, (i,)).fetchall()])
     more = (len(found) - len(old), _count_open(connection, touched) - were_open)
@@ -235,24 +252,33 @@ def take_in_claims(connection: Connection, ids: Iterable[str] | None, beside: Be
     """Bring what is known of claims on open tasks up to the ledger; of all of them when no ids are given."""
     if ids is None:
         claimed = beside.claimed()
-        listed = connection.execute("SELECT id, entry IS NOT NULL FROM files WHERE open").fetchall()
+        query = "SELECT files.id, entry IS NOT NULL FROM files LEFT JOIN entries USING (id) WHERE open"
+        listed = connection.execute(query).fetchall()
         ids = [task_id for task_id, known in listed if known or task_id in claimed]
     for task_id in ids:
         for name, text, *before in connection.execute(OPEN, (task_id,)).fetchall():
             entry = beside.entry(task_id)
-            standing = [entry, beside.is_held(task_of(str(name), text), entry)]
-            if standing != before:
-                connection.execute(STAND, (*standing, task_id))
+            held = beside.is_held(task_of(str(name), text), entry)
+            if [entry, held] != before:
+                connection.execute(STAND, (int(held), task_id))
+                connection.execute(KEEP, (entry, task_id))
 
 
 def _row(name: bytes, found: Found) -> tuple[Any, ...]:
     """What `INSERT` takes: text and whole numbers alone, for anything else takes SQLite's module as long as ten."""
     task = found.task
+    is_open, done, held, priority, created, subject, key, parent = _state(task)
+    place = (created, sortable(task.id), subject, key, parent)
+    seen = (name, int(found.settled), *found.seen, task.id, task.flaw or "")
+    return (*seen, is_open, done, held, priority, *place, found.text if is_open else "")
+
+
+def _state(task: Task) -> tuple[int, int, int, int, str, str, str, str]:
     healthy, closed = not task.flaw, task.status in CLOSED
     is_open, done, held = healthy and not closed, task.status == COMPLETED, healthy and task.status == IN_PROGRESS
-    state = (task.flaw or "", int(is_open), int(done), int(held), task.priority, storable(task.created_at or ""))
-    told = (sortable(task.id), storable(task.subject), storable(task.key or ""), storable(task.parent or ""))
-    return (name, int(found.settled), *found.seen, task.id, *state, *told, found.text if is_open else "")
+    texts = (task.created_at or "", task.subject, task.key or "", task.parent or "")
+    created, subject, key, parent = map(storable, texts)
+    return int(is_open), int(done), int(held), task.priority, created, subject, key, parent
 
 
 def _edges(task: Task) -> list[tuple[str, str, int]]:

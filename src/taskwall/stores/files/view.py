@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ...core.model import Claim, Settings, Task
     from .archive import Archive
     from .disk import Disk
-    from .folder import Folder
-    from .index import Written
+    from .folder import Folder, Found
     from .ledger import Ledger
+    from .tables import Written
 
 
 class FileView(View):
@@ -47,6 +47,10 @@ class FileView(View):
     def in_file(self, task_id: str) -> tuple[str, Task]:
         """The path of a task's file, relative to the board, and the task as the file alone tells it."""
         raise NotImplementedError
+
+    def read(self, name: str) -> Found | None:  # noqa: ARG002 - a view that keeps it tells
+        """What was read of a file already, when its signature vouches for that."""
+        return None
 
     def carry(self, written: Written) -> None:
         """Tell the index what was written; see `Reading.carry`."""

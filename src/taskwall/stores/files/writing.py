@@ -49,7 +49,7 @@ class Writing:
             return Write(path, text, exclusive=True)
         name, known = self.view.in_file(task.id)
         path = f"{self._board}{os.sep}{name}"
-        text, raw, old, seen = self._read_again(path, known)
+        text, raw, old, seen = self._read_again(path, known, self.view.read(name))
         if old.status != IN_PROGRESS == task.status and not task.gated:
             self._free[task.id] = free_form(old, raw)
         try:
@@ -67,10 +67,10 @@ class Writing:
             return Write(os.path.join(self._board, os.path.basename(name)), patched, exclusive=True)
         return Write(path, patched, seen=seen)
 
-    def _read_again(self, path: str, known: Task) -> tuple[str, dict[str, Any], Task, Signature]:
+    def _read_again(self, path: str, known: Task, read: Found | None) -> tuple[str, dict[str, Any], Task, Signature]:
         """The text, object and task of a file, which is still the one that was seen when the transaction began."""
         try:
-            text, seen = read_text(path, self._disk)
+            text, seen = (read.text, read.seen) if read else read_text(path, self._disk)
             raw, found = object_of(text)
         except (OSError, NotPlain, NotStrict, NotATask) as flaw:
             told = f"{path} was changed by another program just now: {flaw}; nothing was written"

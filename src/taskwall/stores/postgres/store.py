@@ -123,7 +123,7 @@ class PostgresStore:
         return PostgresView(session, number, self.settings, self._now, wild=wild, ringed=ringed)
 
     @contextmanager
-    def write(self, *, alone: bool = True) -> Iterator[Txn]:
+    def write(self, *, alone: bool = True, choosing: bool = False) -> Iterator[Txn]:  # noqa: ARG002 - rows are locked
         """A transaction. Raises Locked, Unwritable, ReadOnly, Invalid, and Outdated when the server gave it up."""
         session, number = self.database.begin(self._locked(WRITE, alone=alone)), self.number
         try:
