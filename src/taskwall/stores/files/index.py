@@ -128,7 +128,7 @@ class Reading:
             self._carried = True
 
     def renew(self) -> bool:
-        """Go on with the state of now, for one who holds the board's lock. Returns whether it speaks for the folder.
+        """Go on with the state of now, for one who holds the board's lock. Returns whether it speaks for what is there.
 
         Raises Outdated when another process keeps the index.
         """
@@ -140,7 +140,8 @@ class Reading:
             self._about = About.of(self._connection)
         except Error as error:
             raise self._damaged(error) from None
-        return self._about is not None and not self._index.is_behind(self._about)
+        about = self._about
+        return about is not None and all(about.stamps) and not self._index.is_behind(about)
 
     def end(self) -> None:
         """Answer no more: a state that is kept keeps SQLite from tidying up, and the connection from its next use."""

@@ -128,7 +128,6 @@ class FileStore:
         from .lock import seat
         from .sure import Sure
 
-        self._settle_in()
         self._look_anew()
         seats = SEATS_AT_A_DISK if self._durable else SEATS
         try:
