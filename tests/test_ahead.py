@@ -219,15 +219,22 @@ def test_a_choice_that_was_overtaken_writes_nothing_and_keeps_nobody_waiting(sit
     assert not lock.is_locked(str(site.local / "lock"))
 
 
-def test_what_a_killed_process_left_of_its_parts_is_in_nobodys_way(site):
+def test_what_a_killed_process_left_of_its_parts_goes_with_the_next_claim(site, monkeypatch):
+    monkeypatch.setattr(ahead, "SEATS", 1)
     disk = Disk()
     disk.rename = lambda *_: os._exit(KILLED)
     for name in ("first", "first"):
         assert in_fork(site.board("killed", disk=disk).claim) == KILLED
         assert json.loads(site.file(name).read_text())["status"] == "pending"
-    assert site.parts  # of another process, and so in the way of none
-    board = site.board("agent")
-    assert in_fork(lambda: board.claim().row.task.id == "first" and board.release("first")) == 0
+    assert len(site.parts) == 2  # of the second, who removed those of the first
+    assert site.board("agent").claim().row.task.id == "first"
+    assert site.parts == []
+
+
+def test_a_mark_that_came_with_a_repository_leads_nowhere(site, monkeypatch):
+    monkeypatch.setattr(ahead, "SEATS", 1)
+    (site.local / "lock.0.next").write_text("/../../first.json\0")
+    assert site.board("agent").claim().row.task.id == "first"
 
 
 def test_two_at_one_seat_whose_file_was_removed_write_each_their_own(site, monkeypatch):

@@ -287,16 +287,23 @@ class Write:
         self.path, self.text, self.exclusive, self.seen = path, text, exclusive, seen
 
 
+def part_at(scratch: str, mark: str, number: int) -> str:
+    """Where a file lies that is about to be written."""
+    return f"{scratch}{os.sep}part-{mark}{number}.tmp"
+
+
 class Prepared:
     """Files written whole beside their places, to appear there later. As a block: what did not appear is dropped.
 
     scratch: a folder on the same file system. mark: digits that nobody uses there meanwhile; the lock's holder needs
-    none.
+    none. first: how many that have the same mark are there.
     """
 
-    def __init__(self, disk: Disk, writes: Sequence[Write], scratch: str, *, durable: bool, mark: str = "") -> None:
+    def __init__(
+        self, disk: Disk, writes: Sequence[Write], scratch: str, *, durable: bool, mark: str = "", first: int = 0
+    ) -> None:
         self._disk, self._writes, self._durable = disk, writes, durable
-        self._parts = [f"{scratch}{os.sep}part-{mark}{number}.tmp" for number in range(len(writes))]
+        self._parts = [part_at(scratch, mark, number) for number in range(first, first + len(writes))]
 
     def __enter__(self) -> Self:
         try:
@@ -345,7 +352,7 @@ def _write_part(disk: Disk, part: str, write: Write, *, durable: bool) -> None:
     data = write.text.encode()
     try:
         disk.write_new(part, data, like=like, durable=durable)
-    except FileExistsError:  # left by a process that was killed; we hold the lock
+    except FileExistsError:  # left by a process that was killed; nobody else has this name now
         disk.unlink(part)
         disk.write_new(part, data, like=like, durable=durable)
 

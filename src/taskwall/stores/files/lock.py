@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MESSAGE = 240
 """How long the line about the holder is, in bytes."""
+MARK = 32
+"""How long a mark is at most."""
 DEADLINE = 10.0
 """Seconds to wait for another process before giving up."""
 TURN, LONG_TURN = 0.02, 0.1
@@ -123,12 +125,13 @@ def lock(path: str, deadline: float = DEADLINE) -> Iterator[Callable[[], bool]]:
 
 
 class Seat:
-    """A place from which the lock at `path` may be taken. mark: digits that nobody else has then, no thread of ours."""
+    """A place from which the lock at `path` may be taken.
 
-    def __init__(self, path: str, number: int, until: float) -> None:
-        self._path, self._until = path, until
-        # Not by the number alone: somebody who removes the seat's file lets another process in.
-        self.mark = f"0{os.getpid()}{number}"
+    mark: digits that nobody else has then, no thread of ours. last: those of who sat here before us, once a turn.
+    """
+
+    def __init__(self, path: str, until: float, mark: str, last: str) -> None:
+        self._path, self._until, self.mark, self.last = path, until, mark, last
 
     def lock(self) -> AbstractContextManager[Callable[[], bool]]:
         """The lock itself, as `lock` has it."""
@@ -141,12 +144,14 @@ def seat(path: str, seats: int, deadline: float = DEADLINE) -> Iterator[Seat]:
     until = time.monotonic() + deadline
     number = _seat_of(path, seats)
     queue = f"{path}.{number}"
-    with _turn(path, queue, until, LONG_TURN):
+    with _turn(path, queue, until, LONG_TURN) as turn:
         alone = _seated.setdefault(queue, allocate_lock())
         if not alone.acquire(timeout=max(0.0, until - time.monotonic())):
             raise _locked(path)
         try:
-            yield Seat(path, number, until)
+            # Not by the number alone: somebody who removes the seat's file lets another process in.
+            mark = f"0{os.getpid()}{number}"
+            yield Seat(path, until, mark, turn.sign(mark))
         finally:
             alone.release()
 
@@ -161,13 +166,13 @@ def _seat_of(path: str, seats: int) -> int:
 
 
 @contextmanager
-def _turn(path: str, queue: str, until: float, longest: float) -> Iterator[None]:
+def _turn(path: str, queue: str, until: float, longest: float) -> Iterator[_Turn]:
     try:
         turn = _turn_at(queue, until, longest)
     except TimeoutError:
         raise _locked(path) from None
     try:
-        yield
+        yield turn
     finally:
         turn.leave()
 
@@ -230,7 +235,7 @@ class _Turn:
     def __init__(self, path: str, fd: int, longest: float, *, busy: bool) -> None:
         """fd: the locked file that the others wait for. longest: seconds. busy: this process came back at once."""
         self._path, self._fd, self._busy = path, fd, busy
-        self._inside, self._kept = 1, False
+        self._inside, self._kept, self._signed = 1, False, False
         self._until = time.monotonic() + longest
 
     @property
@@ -247,6 +252,15 @@ class _Turn:
             return False
         self._inside += 1
         return True
+
+    def sign(self, mark: str) -> str:
+        """Leave a mark for who has the next turn. Returns that of the last one, empty when it is told already."""
+        if self._signed:
+            return ""
+        self._signed = True
+        last = os.pread(self._fd, MARK, 0).decode("ascii", "replace").strip()
+        os.pwrite(self._fd, mark.encode().ljust(MARK), 0)
+        return last if last.isdecimal() and last != mark else ""
 
     def leave(self) -> None:
         """End a change, and the turn with it unless this process may well come back."""

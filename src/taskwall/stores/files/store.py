@@ -11,7 +11,7 @@ from ...core.light import cached_property, contextmanager, suppress
 from ...core.model import Settings
 from ...core.view import Overlay
 from ..base import Overtaken, Txn, Watch, require_here
-from .disk import DISK, Changed, Prepared, Unsettled, Write, write_all
+from .disk import DISK, Changed, Prepared, Unsettled, Write, part_at, write_all
 from .folder import Folder, promised
 from .index import Index
 from .indexed import IndexView
@@ -48,8 +48,7 @@ READ_RETRIES = 20
 class FileStore:
     """The board in `path`, a `.tasks` folder. `monotonic`: seconds, by which leases lapse. `disk`: for proofs.
 
-    notices: what recovery found that a person should know. index_from: from how many files on there is an index; None
-    for never.
+    notices: what recovery found, for a person. index_from: from how many files on there is an index; None for never.
     """
 
     def __init__(
@@ -132,6 +131,9 @@ class FileStore:
         seats = SEATS_AT_A_DISK if self._durable else SEATS
         try:
             with seat(self._in_local("lock"), seats, PATIENCE) as place:
+                for n in (0, 1) if place.last else ():
+                    with suppress(FileNotFoundError):  # there is one only when that process was killed
+                        self._disk.unlink(part_at(self._local, place.last, n))
                 reading = self._index.read(lambda _: False)  # whether it speaks for the folder is asked under the lock
                 if reading is None:
                     raise Overtaken("the index cannot be read; nothing was written")
@@ -158,10 +160,11 @@ class FileStore:
         try:
             writing = self._writing(view, txn)
             journal = self._takes_journal(writing, txn)
-            parts = [[], []] if journal else [writing.tasks, writing.entries]
             tasks, entries = (
-                Prepared(self._disk, each, self._local, durable=self._durable, mark=f"{seat.mark}{n}")
-                for n, each in enumerate(parts)
+                Prepared(
+                    self._disk, [] if journal else each, self._local, durable=self._durable, mark=seat.mark, first=n
+                )
+                for n, each in enumerate((writing.tasks, writing.entries))
             )
             with tasks, entries, seat.lock():
                 self._require_standing(view, txn)
