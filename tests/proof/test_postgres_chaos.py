@@ -156,8 +156,12 @@ def test_agents_killed_on_a_server_that_is_restarted_do_every_task_once_quickly(
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS)
 def test_chaos_finds_a_store_without_one_of_its_steps(tmp_path, bug):
-    found = chaos(tmp_path, 60, 4, bug, seconds=8)[-1]
-    assert [fault for fault in found if " is pending" not in fault], "the detector sees nothing"
+    for attempt in range(3):  # of so few kills none need fall where it shows
+        (place := tmp_path / str(attempt)).mkdir()
+        found = chaos(place, 60, 4, bug, seconds=8)[-1]
+        if [fault for fault in found if " is pending" not in fault]:
+            return
+    pytest.fail("the detector sees nothing")
 
 
 @pytest.mark.skipif(not os.environ.get("TASKWALL_LONG"), reason="takes minutes: TASKWALL_LONG=1")
