@@ -128,6 +128,7 @@ ONE_CALL = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [FOUR_CALLS, ONE_CALL], ids=["four calls", "one call"])
 def test_the_three_prompts_of_lesson_12(tmp_path, capsys, script):
     assert play(tmp_path, *script, goal=PLAN_GOAL)[0] == 0

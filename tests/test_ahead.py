@@ -139,6 +139,7 @@ def vouched(monkeypatch):
     monkeypatch.setattr(folder, "RACY_NS", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_so_it_does_where_the_file_is_not_read_again(site, change, vouched):
     test_what_changes_between_choice_and_commit_is_kept_and_decides(site, change)

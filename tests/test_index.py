@@ -710,6 +710,7 @@ def endless_view(local, theirs):
         index.execute(f"CREATE VIEW about AS {endless}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trap", [linked_folder, linked_index, left_over_from_a_crash, endless_view])
 def test_an_index_that_came_with_a_repository_is_neither_read_nor_followed(tmp_path, trap):
     theirs = tmp_path / "theirs"

@@ -208,6 +208,7 @@ def test_no_answer_grows_with_the_board(board):
     assert [len(board.history(limit=n).events) for n in (0, -1)] == [1, 1]
 
 
+@pytest.mark.slow
 def test_no_answer_is_longer_than_an_agent_should_read_however_long_the_texts(board):
     """Whole lines go from lists and trees, whose way on is named; of long texts, the longest give up their ends."""
     wide = "很长的任务名" * 30

@@ -136,6 +136,7 @@ def test_a_board_that_cannot_be_read_is_not_up(files):
         assert scraped(wall.client.get("/metrics").text) == {"taskwall_up": {(): 0}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "token", ["short", "fifteen-letters", "sixteen letters!", "sixteen-letters\n", "sechzehn-zeichen-ä"]
 )

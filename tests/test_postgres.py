@@ -139,6 +139,7 @@ def test_what_is_no_address_is_refused_with_the_way_out(tmp_path):
     assert "nosuchoption" in refused("invalid", config.open_board, odd, Actor("a", "a")).message
 
 
+@pytest.mark.slow
 def test_a_database_that_is_not_there_is_told_at_once(url):
     gone = re.sub(r"/taskwall_\w+\?", "/no_such_database?", url)
     began = time.monotonic()

@@ -336,6 +336,7 @@ def test_trust_can_be_taken_back(tw):
     assert tw("done", "a").returncode == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "env"),
     [
@@ -396,6 +397,7 @@ def test_two_who_trust_at_once_lose_nothing(tw, tmp_path):
     assert not trusts[0].allows("echo 1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"boards": {"x": 1}}', '{"boards": {"x": {"commands": []}}}'])
 def test_a_damaged_list_of_trusted_commands_trusts_nothing_and_is_not_written_over(tw, tmp_path, text):
     tw("add", "s", "--id", "t", "--check", "true")

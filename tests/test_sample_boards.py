@@ -119,6 +119,7 @@ MAY_CHANGE = {
 RESEARCH = {"title": "subject", "state": "status", "blocked_by": "blockedBy"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "step"), [(name, 6 if name in LARGE else 1) for name in BOARDS]
     + [pytest.param(name, 1, marks=pytest.mark.slow) for name in BOARDS if name in LARGE],

@@ -167,6 +167,7 @@ FILES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.fixed_dictionaries({}, optional=FILES), st.sets(st.sampled_from(CLIENTS), min_size=1))
 @example({".mcp.json": b"{}", ".claude/settings.json": b"{\n}\n", "AGENTS.md": b"", "CLAUDE.md": b"x\r"}, set(CLIENTS))

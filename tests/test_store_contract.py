@@ -159,6 +159,7 @@ def test_recording_a_claim_again_renews_its_lease_and_touching_the_task_does_not
     assert store.read().claim("a").left == pytest.approx(10)
 
 
+@pytest.mark.slow
 def test_a_thousand_tasks_keep_their_edges(store, clock):
     put(store, *[new(f"t{n}", blocked_by=(f"t{n - 1}",) if n else ()) for n in range(1000)])
     view = store.read()

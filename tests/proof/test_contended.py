@@ -41,10 +41,6 @@ def test_contended_claims_are_granted_once_quickly(tmp_path, figure):
     contend(lambda n: tmp_path / f"board-{n}", figure, {2: 60, 8: 80})
 
 
-def test_contended_claims_ahead_of_the_lock_are_granted_once_quickly(tmp_path, figure):
-    contend(lambda n: tmp_path / f"board-{n}", figure, {8: 160}, " ahead of the lock", INDEXED)
-
-
 @pytest.mark.slow
 def test_contended_claims_ahead_of_the_lock_are_granted_once(tmp_path, figure):
     contend(lambda n: tmp_path / f"board-{n}", figure, {2: 3_000, 8: 3_000, 32: 2_000}, " ahead of the lock", INDEXED)
