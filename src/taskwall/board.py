@@ -134,7 +134,8 @@ class Board(Onlooker):
         alone, ahead, far = bool(self.store.settings.claims_per_session), None, False
         most: int | None = NEAR
         while True:
-            overtaken, untold = () if alone else (Overtaken,), [*self.store.notices]
+            untold = [*self.store.notices]
+            overtaken = () if alone else (Overtaken,)  # whatever was in the way, it is told when nobody else writes
             with suppress(*overtaken), self.store.write(alone=alone, choosing=not alone) as txn:
                 again = txn.get(ahead.id) if ahead else None
                 offered = chain([again] if again else [], txn.unblocked())

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 
 from .disk import NotPlain, is_same
-from .indexed import IndexView
+from .indexed import OFFERED, TASKS, IndexView
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ SEATS, SEATS_AT_A_DISK = 2, 4
 """How many choose at a time: a commit is a third of a claim, and the disk brings many to safety as fast as one."""
 PATIENCE = 3.0
 """Seconds to wait for a seat before the task is claimed under the lock: who has it may be stopped."""
-OFFERED = "SELECT 1 FROM files WHERE open AND NOT waits AND id = ?"
+IS_OFFERED = f"{TASKS} {OFFERED} AND id = ?"
 
 
 class Choosing(IndexView):
@@ -56,5 +56,5 @@ class Choosing(IndexView):
         return (
             all(is_same(found.seen, self._disk.seen(f"{self._board}{os.sep}{n}")) for n, found in self._files.items())
             and self._reading.renew()
-            and all(self._reading.row(OFFERED, i) and self.ledger.is_as_read(i) for i in task_ids)
+            and all(self._reading.row(IS_OFFERED, i) and self.ledger.is_as_read(i) for i in task_ids)
         )

@@ -33,6 +33,7 @@ TASKS = """
 SELECT id, name, text, settled, mtime, ctime, size, ino, open, (SELECT entry FROM entries e WHERE e.id = files.id)
 FROM files WHERE flaw IS NULL AND
 """
+OFFERED = "open AND NOT waits"
 DONE = "SELECT name, settled, mtime, ctime, size, ino FROM files WHERE done AND id = ?"
 YOUNGER = "(created, natural, id) > (?, ?, ?)"
 
@@ -203,7 +204,7 @@ class IndexView(FileView):
     def _offered(self) -> Iterator[tuple[Any, ...]]:
         for which in ("NOT held", "held"):
             order = "priority, rank DESC, created, natural, id"
-            yield from self._reading.rows(f"{TASKS} open AND NOT waits AND {which} ORDER BY {order}")
+            yield from self._reading.rows(f"{TASKS} {OFFERED} AND {which} ORDER BY {order}")
 
     def in_progress(self) -> Iterator[Task]:
         """The tasks that somebody holds."""

@@ -17,7 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
-    from typing import Any
 
 MESSAGE = 240
 """How long the line about the holder is, in bytes."""
@@ -145,15 +144,14 @@ def seat(path: str, seats: int, deadline: float = DEADLINE) -> Iterator[Seat]:
     number = _seat_of(path, seats)
     queue = f"{path}.{number}"
     with _turn(path, queue, until, LONG_TURN) as turn:
-        alone = _seated.setdefault(queue, allocate_lock())
-        if not alone.acquire(timeout=max(0.0, until - time.monotonic())):
-            raise _locked(path)
+        if not turn.alone.acquire(timeout=max(0.0, until - time.monotonic())):
+            raise _refused(path)
         try:
             # Not by the number alone: somebody who removes the seat's file lets another process in.
             mark = f"0{os.getpid()}{number}"
             yield Seat(path, until, mark, turn.sign(mark))
         finally:
-            alone.release()
+            turn.alone.release()
 
 
 def _seat_of(path: str, seats: int) -> int:
@@ -170,14 +168,14 @@ def _turn(path: str, queue: str, until: float, longest: float) -> Iterator[_Turn
     try:
         turn = _turn_at(queue, until, longest)
     except TimeoutError:
-        raise _locked(path) from None
+        raise _refused(path) from None
     try:
         yield turn
     finally:
         turn.leave()
 
 
-def _locked(path: str) -> Locked:
+def _refused(path: str) -> Locked:
     told = f"the board is locked by another process ({_holder(path) or 'unknown'})"
     return Locked(told, next="try again; if that process hangs, end it: its lock goes with it")
 
@@ -187,7 +185,7 @@ def _held(path: str, until: float) -> Iterator[Callable[[], bool]]:
     try:
         fd = _taken(path, until, NAPS)
     except TimeoutError:
-        raise _locked(path) from None
+        raise _refused(path) from None
     try:
         # Always as long as the last one: to make a file shorter takes longer than all else here.
         os.pwrite(fd, _myself().encode("utf-8", "replace")[:MESSAGE].ljust(MESSAGE), 0)
@@ -237,6 +235,7 @@ class _Turn:
         self._path, self._fd, self._busy = path, fd, busy
         self._inside, self._kept, self._signed = 1, False, False
         self._until = time.monotonic() + longest
+        self.alone = allocate_lock()  # for one thread at a time, where it matters
 
     @property
     def lasts(self) -> bool:
@@ -300,8 +299,6 @@ class _Turn:
 
 _guard = allocate_lock()
 _turns: dict[str, _Turn] = {}
-_seated: dict[str, Any] = {}
-"""Of each seat, what keeps the other threads of this process out."""
 _left: dict[str, float] = {}
 """When this process last let go of a lock."""
 
@@ -324,7 +321,6 @@ def _forget() -> None:
         turn.end(os.close)
     _turns.clear()
     _left.clear()
-    _seated.clear()
     _guard.release()
 
 

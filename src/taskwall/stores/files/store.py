@@ -122,7 +122,7 @@ class FileStore:
 
     @contextmanager
     def _ahead(self) -> Iterator[Txn]:
-        """Only its commit under the board's lock. Raises Overtaken, whatever is in the way: there it is told."""
+        """Only its commit under the board's lock. Raises Overtaken whatever is in the way."""
         from .ahead import PATIENCE, SEATS, SEATS_AT_A_DISK, Choosing
         from .lock import seat
         from .sure import Sure
